@@ -1,0 +1,72 @@
+"""Products of M sums, listed once each and built by sharing prefixes.
+
+A multiset u1 ≤ … ≤ uk of branches names the monomial S_u1 ⊙ … ⊙ S_uk. Multisets are listed in *colexicographic* order
+(compared from their largest member down), because then all monomials over the first v branches stand in front: degree j
+is ``S_v ⊙ (a leading slice of degree j-1)`` for v = 1 … M, with no index and no gather.
+"""
+
+import itertools
+import math
+from functools import lru_cache
+
+import torch
+from torch import Tensor
+
+
+@lru_cache(maxsize=256)
+def multisets(M: int, k: int) -> tuple[tuple[int, ...], ...]:
+    """All multisets of k out of M branches, each ascending, in colexicographic order.
+
+    >>> multisets(2, 2)
+    ((0, 0), (0, 1), (1, 1))
+    >>> multisets(3, 2)
+    ((0, 0), (0, 1), (1, 1), (0, 2), (1, 2), (2, 2))
+    """
+    found = itertools.combinations_with_replacement(range(M), k)
+    return tuple(sorted(found, key=lambda u: u[::-1]))
+
+
+def num_multisets(M: int, k: int) -> int:
+    """C(M + k - 1, k), the number of multisets and of equation (2)'s alphas."""
+    return math.comb(M + k - 1, k)
+
+
+def raise_degree(monomials: Tensor, sums: Tensor, degree: int) -> Tensor:
+    """Monomials of ``degree`` from those of one degree less: one product each.
+
+    Args:
+        monomials: (…, C(M+degree-2, degree-1), d).
+        sums: (…, M, d).
+
+    Returns:
+        (…, C(M+degree-1, degree), d)
+    """
+    M = sums.shape[-2]
+    return torch.cat(
+        [sums[..., v : v + 1, :] * monomials[..., : num_multisets(v + 1, degree - 1), :] for v in range(M)],
+        dim=-2,
+    )
+
+
+def monomials_up_to(sums: Tensor, degree: int) -> list[Tensor]:
+    """Monomials of degrees 1 … ``degree``, each (…, C(M+j-1, j), d)."""
+    found = [sums]
+    for j in range(2, degree + 1):
+        found.append(raise_degree(found[-1], sums, j))
+    return found
+
+
+@lru_cache(maxsize=256)
+def _fold_index(M: int, k: int) -> Tensor:
+    position = {u: i for i, u in enumerate(multisets(M, k))}
+    return torch.tensor([position[tuple(sorted(u))] for u in itertools.product(range(M), repeat=k)])
+
+
+def fold_ordered(alpha: Tensor, M: int, k: int) -> Tensor:
+    """Fold the M^k alphas of ordered tuples into the C(M+k-1, k) of multisets, by adding the orders of each.
+
+    >>> fold_ordered(torch.tensor([[1.0], [2.0], [3.0], [4.0]]), M=2, k=2).flatten().tolist()
+    [1.0, 5.0, 4.0]
+    """
+    folded = alpha.new_zeros(num_multisets(M, k), alpha.shape[-1])
+    return folded.index_add(0, _fold_index(M, k).to(alpha.device), alpha)

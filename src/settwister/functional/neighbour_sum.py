@@ -1,0 +1,263 @@
+"""The neighbour sum ``A · values`` for a sparse incidence A, forward and backward both as a bag sum."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from settwister.errors import InputError
+
+INT32_LIMIT = 2**31 - 1
+
+
+@dataclass(eq=False)
+class Csr:
+    """A sparse incidence, sets × elements, in compressed rows: set ``b`` holds ``index[ptr[b]:ptr[b + 1]]``.
+
+    Args:
+        ptr: (B + 1,) offsets, int32 wherever the sizes allow it.
+        index: (N,) element numbers, same type as ``ptr``.
+        num_elements: the number of columns, U.
+        weight: (N,) weights, or None where every entry is 1.
+        transpose: the same matrix in compressed columns, for the backward pass; built by :meth:`with_transpose`.
+    """
+
+    ptr: Tensor
+    index: Tensor
+    num_elements: int
+    weight: Tensor | None = None
+    transpose: "Transpose | None" = None
+
+    @classmethod
+    def from_pairs(
+        cls,
+        rows: Tensor,
+        columns: Tensor,
+        num_sets: int,
+        num_elements: int,
+        weight: Tensor | None = None,
+    ) -> "Csr":
+        """Sort (row, column) pairs by row; pairs of one row keep the order in which they were given."""
+        small = max(rows.numel(), num_sets, num_elements) < INT32_LIMIT
+        sorted_rows, order = torch.sort(rows, stable=True)
+        ptr = _offsets(sorted_rows, num_sets, int32=small)
+        index = columns[order].to(ptr.dtype)
+        return cls(ptr, index, num_elements, None if weight is None else weight[order])
+
+    @classmethod
+    def from_partition(cls, set_of_element: Tensor, num_sets: int) -> "Csr":
+        """Every element in exactly one set, ``set_of_element[i]``; the transpose comes for free."""
+        length = set_of_element.shape[0]
+        places = torch.arange(length, device=set_of_element.device)
+        csr = cls.from_pairs(set_of_element, places, num_sets, length)
+        order = csr.index.long()
+        transpose = Transpose(
+            torch.arange(length + 1, dtype=csr.ptr.dtype, device=places.device),
+            set_of_element.to(csr.ptr.dtype),
+            torch.empty_like(order).scatter(0, order, places),
+        )
+        return cls(csr.ptr, csr.index, length, None, transpose)
+
+    @property
+    def num_sets(self) -> int:
+        return self.ptr.shape[0] - 1
+
+    @property
+    def lengths(self) -> Tensor:
+        """(B,) how many entries each row stores."""
+        return self.ptr[1:] - self.ptr[:-1]
+
+    @property
+    def rows(self) -> Tensor:
+        """(N,) the row of every stored entry."""
+        return rows_of(self.ptr, self.index.shape[0])
+
+    def with_transpose(self) -> "Csr":
+        """The same incidence, ready for a fast backward pass."""
+        sorted_columns, order = torch.sort(self.index, stable=True)
+        ptr = _offsets(sorted_columns, self.num_elements, int32=self.ptr.dtype == torch.int32)
+        transpose = Transpose(ptr, self.rows[order].to(ptr.dtype), order)
+        return Csr(self.ptr, self.index, self.num_elements, self.weight, transpose)
+
+    def sum(self, values: Tensor) -> Tensor:
+        """``A · values``: (U, F) → (B, F)."""
+        return neighbour_sum(values, self)
+
+    def sizes(self, like: Tensor) -> Tensor:
+        """(B,) how many elements each set holds, or how much absolute weight, in the type of ``like``."""
+        if self.weight is None:
+            return self.lengths.to(like.dtype)
+        absolute = Csr(self.ptr, self.index, self.num_elements, self.weight.abs(), self.transpose)
+        return neighbour_sum(like.new_ones(self.num_elements, 1), absolute).squeeze(-1)
+
+    def occurrences(self) -> "Csr":
+        """One unweighted entry per occurrence: what models that look at pairs or orders read.
+
+        Raises:
+            InputError: where a weight is not a whole, non-negative count.
+        """
+        if self.weight is None:
+            return self
+        repeats = self.weight.detach().round().long()
+        if not torch.equal(repeats.to(self.weight.dtype), self.weight.detach()) or bool((repeats < 0).any()):
+            raise InputError(
+                "these sets have fractional or negative weights, and a model of pairs or orders needs whole counts: "
+                "use SetTwister or DeepSets, or drop the weights"
+            )
+        rows, columns = self.rows.repeat_interleave(repeats), self.index.repeat_interleave(repeats)
+        return Csr.from_pairs(rows, columns, self.num_sets, self.num_elements)
+
+    def to(self, device: torch.device) -> "Csr":
+        return Csr(
+            self.ptr.to(device),
+            self.index.to(device),
+            self.num_elements,
+            None if self.weight is None else self.weight.to(device),
+            None if self.transpose is None else self.transpose.to(device),
+        )
+
+
+@dataclass(eq=False)
+class Transpose:
+    """A :class:`Csr` seen by columns; ``order`` sends its entries to their places in the row order."""
+
+    ptr: Tensor
+    index: Tensor
+    order: Tensor
+
+    def to(self, device: torch.device) -> "Transpose":
+        return Transpose(self.ptr.to(device), self.index.to(device), self.order.to(device))
+
+
+def neighbour_sum(values: Tensor, incidence: Csr) -> Tensor:
+    r"""Sum the values of every set's elements.
+
+    .. math:: \text{out}_b = \sum_{(b, i)} w_{bi} \, \text{values}_i
+
+    Forward is one ``embedding_bag`` over int32 rows; backward is the same call over the transposed rows, so that
+    neither scatters. The operation is linear and its backward is itself a neighbour sum: gradients of any order work,
+    also for weights that require them.
+
+    Args:
+        values: (U, F) one row per distinct element.
+        incidence: B × U. Without a transpose the backward pass falls back to ``index_add``.
+
+    Returns:
+        (B, F); an empty set sums to 0.
+
+    Example:
+        >>> import torch
+        >>> pairs = torch.tensor([0, 0, 2]), torch.tensor([0, 1, 1])
+        >>> neighbour_sum(torch.tensor([[1.0], [2.0]]), Csr.from_pairs(*pairs, num_sets=3, num_elements=2)).tolist()
+        [[3.0], [0.0], [2.0]]
+    """
+    weight = None if incidence.weight is None else incidence.weight.to(values.dtype)
+    if torch.compiler.is_exporting():
+        return _scattered_sum(values, incidence, weight)
+    transpose = incidence.transpose
+    if transpose is None:
+        if values.requires_grad or (weight is not None and weight.requires_grad):
+            return _scattered_sum(values, incidence, weight)
+        return _bag_sum(values, incidence.ptr, incidence.index, weight)
+    if weight is not None and weight.requires_grad:
+        summed: Tensor = _WeightedSum.apply(
+            values,
+            weight,
+            incidence.rows,
+            incidence.ptr,
+            incidence.index,
+            transpose.ptr,
+            transpose.index,
+            transpose.order,
+        )
+    else:
+        transposed_weight = None if weight is None else weight[transpose.order]
+        summed = _LinearSum.apply(
+            values, incidence.ptr, incidence.index, weight, transpose.ptr, transpose.index, transposed_weight
+        )
+    return summed
+
+
+def _bag_sum(values: Tensor, ptr: Tensor, index: Tensor, weight: Tensor | None) -> Tensor:
+    if index.shape[0] == 0:
+        return values.new_zeros(ptr.shape[0] - 1, values.shape[1])
+    return F.embedding_bag(index, values, ptr, mode="sum", per_sample_weights=weight, include_last_offset=True)
+
+
+def _scattered_sum(values: Tensor, incidence: Csr, weight: Tensor | None) -> Tensor:
+    """The stock way: what ONNX can express, and what differentiates without a transpose."""
+    gathered = values[incidence.index.long()]
+    if weight is not None:
+        gathered = gathered * weight.unsqueeze(-1)
+    rows = incidence.rows
+    out = values.new_zeros(incidence.num_sets, values.shape[1])
+    return out.scatter_add(0, rows.unsqueeze(-1).expand_as(gathered), gathered)
+
+
+def _offsets(sorted_keys: Tensor, num_rows: int, *, int32: bool) -> Tensor:
+    """Where each key 0 … num_rows starts in a sorted list of keys."""
+    keys = torch.arange(num_rows + 1, dtype=sorted_keys.dtype, device=sorted_keys.device)
+    return torch.searchsorted(sorted_keys, keys, out_int32=int32)
+
+
+def rows_of(ptr: Tensor, length: int) -> Tensor:
+    """(N,) row numbers from offsets, without a loop and without a size that depends on the data."""
+    starts = ptr[1:-1].long()
+    steps = torch.zeros(length + 1, dtype=torch.long, device=ptr.device)
+    return steps.scatter_add(0, starts, torch.ones_like(starts))[:length].cumsum(0)
+
+
+class _LinearSum(torch.autograd.Function):
+    """``A · values``, with ``A`` constant."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        values: Tensor,
+        ptr: Tensor,
+        index: Tensor,
+        weight: Tensor | None,
+        ptr_t: Tensor,
+        index_t: Tensor,
+        weight_t: Tensor | None,
+    ) -> Tensor:
+        ctx.save_for_backward(ptr, index, weight, ptr_t, index_t, weight_t)
+        return _bag_sum(values, ptr, index, weight)
+
+    @staticmethod
+    def backward(ctx: Any, *grad: Tensor) -> tuple[Tensor | None, ...]:
+        ptr, index, weight, ptr_t, index_t, weight_t = ctx.saved_tensors
+        back = _LinearSum.apply(grad[0].contiguous(), ptr_t, index_t, weight_t, ptr, index, weight)
+        return back, None, None, None, None, None, None
+
+
+class _WeightedSum(torch.autograd.Function):
+    """``A · values``, with weights that are learned too."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        values: Tensor,
+        weight: Tensor,
+        rows: Tensor,
+        ptr: Tensor,
+        index: Tensor,
+        ptr_t: Tensor,
+        index_t: Tensor,
+        order_t: Tensor,
+    ) -> Tensor:
+        ctx.save_for_backward(values, weight, rows, ptr, index, ptr_t, index_t, order_t)
+        return _bag_sum(values, ptr, index, weight)
+
+    @staticmethod
+    def backward(ctx: Any, *grad: Tensor) -> tuple[Tensor | None, ...]:
+        values, weight, rows, ptr, index, ptr_t, index_t, order_t = ctx.saved_tensors
+        g = grad[0].contiguous()
+        to_rows = torch.empty_like(order_t)
+        to_rows[order_t] = torch.arange(order_t.shape[0], device=order_t.device)
+        columns = index.long()
+        back = _WeightedSum.apply(g, weight[order_t], columns[order_t], ptr_t, index_t, ptr, index, to_rows)
+        to_weight = (g[rows] * values[columns]).sum(-1)
+        return back, to_weight, None, None, None, None, None, None

@@ -1,0 +1,91 @@
+"""The twist, equation (2) of the paper: all k-fold Hadamard products of M sums, weighted and added."""
+
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor
+
+from settwister._checks import choice
+from settwister.errors import InputError
+from settwister.functional.monomials import fold_ordered, num_multisets, raise_degree
+
+FORMS = ("ordered", "multiset", "factored")
+
+
+def twist(sums: Tensor, alpha: Tensor, k: int, form: str = "multiset") -> Tensor:
+    r"""Combine M sums in all their k-fold Hadamard products.
+
+    .. math:: f = \sum_{u_1 \le \dots \le u_k} \alpha_{u_1 \dots u_k} \odot S_{u_1} \odot \dots \odot S_{u_k}
+
+    Args:
+        sums: (…, M, d), one row per learned sum.
+        alpha: the coefficients, by form:
+
+            - ``"multiset"``: (C(M+k-1, k), d), rows as :func:`~settwister.functional.multisets` lists them;
+            - ``"ordered"``: (M**k, d), rows as ``itertools.product(range(M), repeat=k)`` lists them;
+            - ``"factored"``: (k, d, R, M), the low rank Σ_q Π_j (a_q^(j) · S), which costs R·k·M per channel.
+        k: how many sums a product has; it may exceed M.
+
+    Returns:
+        (…, d)
+
+    Example:
+        >>> sums = torch.tensor([[2.0], [3.0]])                      # M = 2 sums of width 1
+        >>> twist(sums, torch.tensor([[1.0], [10.0], [100.0]]), k=2)  # 2·2 + 10·2·3 + 100·3·3
+        tensor([964.])
+    """
+    choice("form", form, FORMS)
+    M, d = sums.shape[-2:]
+    expected = {"multiset": (num_multisets(M, k), d), "ordered": (M**k, d), "factored": (k, d, *alpha.shape[-2:-1], M)}
+    if tuple(alpha.shape) != expected[form]:
+        raise InputError(
+            f"alpha has shape {tuple(alpha.shape)}, expected {expected[form]} for the {form} form of degree {k} over "
+            f"{M} sums of width {d}"
+        )
+    return twists(sums, {k: alpha}, form)[0]
+
+
+def twists(sums: Tensor, alphas: Mapping[int, Tensor], form: str) -> list[Tensor]:
+    """Twists of several degrees from one set of sums, sharing every product that they share.
+
+    Args:
+        sums: (…, M, d).
+        alphas: degree → coefficients, in ascending order of degree.
+
+    Returns:
+        One (…, d) per degree.
+    """
+    if form == "factored":
+        return [_factored(sums, alpha) for alpha in alphas.values()]
+    M = sums.shape[-2]
+    products, degree = sums, 1
+    found = []
+    for k, given in alphas.items():
+        alpha = fold_ordered(given, M, k) if form == "ordered" else given
+        while degree < k - 1:
+            degree += 1
+            products = raise_degree(products, sums, degree)
+        found.append(_contract(sums, products, alpha, k) if k > 1 else (sums * alpha).sum(-2))
+    return found
+
+
+def _contract(sums: Tensor, products: Tensor, alpha: Tensor, k: int) -> Tensor:
+    """Σ_v S_v ⊙ (Σ alpha ⊙ the products of degree k-1 over branches 1 … v): degree k is never stored."""
+    pieces = []
+    start = 0
+    for v in range(sums.shape[-2]):
+        stop = start + num_multisets(v + 1, k - 1)
+        inner = (products[..., : stop - start, :] * alpha[start:stop]).sum(-2)
+        pieces.append(sums[..., v, :] * inner)
+        start = stop
+    return torch.stack(pieces).sum(0)
+
+
+def _factored(sums: Tensor, factors: Tensor) -> Tensor:
+    """Channels first, so that every factor is one batched matrix product (d, R, M) · (d, M, B)."""
+    M, d = sums.shape[-2:]
+    channels = sums.reshape(-1, M, d).permute(2, 1, 0).contiguous()
+    product = torch.bmm(factors[0], channels)
+    for factor in factors[1:]:
+        product = product * torch.bmm(factor, channels)
+    return product.sum(1).t().reshape(*sums.shape[:-2], d)

@@ -1,0 +1,95 @@
+"""The model folder: ``model.safetensors`` and ``config.json``, never a pickle.
+
+A folder may come from anybody. So its class is looked up among our own by name, its arguments pass the constructor's
+checks, and the model is laid out without memory first, to compare every name and shape with the file before anything is
+allocated.
+"""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import load_file, save_file
+from torch import nn
+
+from settwister._version import __version__
+from settwister.errors import InputError
+from settwister.files import new_folder
+
+FORMAT = 1
+LARGEST_CONFIG = 2**20  # bytes
+MOST_LAYERS = 256
+
+
+def save(model: nn.Module, name: str, config: dict[str, Any], folder: Path, *, force: bool) -> None:
+    if folder.exists() and not force:
+        raise InputError(f"{folder} exists already, expected a new folder: pass force=True to replace it")
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"{folder} is a file, expected a folder or nothing")
+    content = {"format": FORMAT, "settwister": __version__, "model": name, "config": config}
+    tensors = {key: value.detach().contiguous().cpu() for key, value in model.state_dict().items()}
+    with new_folder(folder) as staging:
+        save_file(tensors, staging / "model.safetensors")
+        (staging / "config.json").write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+
+
+def load(known: Mapping[str, type[nn.Module]], folder: Path) -> nn.Module:
+    """The model in ``folder``, in evaluation mode, on the CPU."""
+    name, config = _read_config(folder / "config.json", known)
+    weights = folder / "model.safetensors"
+    if not weights.is_file():
+        raise InputError(f"{weights} is missing, expected it beside config.json")
+    try:
+        with torch.device("meta"):
+            model = known[name](**config)
+    except (TypeError, InputError) as error:
+        raise InputError(f"{folder / 'config.json'} does not describe a {name}: {error}") from error
+    try:
+        _compare(model, weights)
+        tensors = load_file(weights)
+    except (SafetensorError, OSError) as error:
+        raise InputError(f"{weights} is not a readable safetensors file ({error}): save or copy it again") from error
+    model.load_state_dict(tensors, assign=True)
+    for parameter in model.parameters():
+        parameter.requires_grad_(True)
+    return model.eval()
+
+
+def _read_config(path: Path, known: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    if not path.is_file():
+        raise InputError(f"{path} is missing, expected a folder that save_pretrained wrote")
+    if path.stat().st_size > LARGEST_CONFIG:
+        raise InputError(f"{path} has {path.stat().st_size} bytes, expected at most {LARGEST_CONFIG}")
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path} is not valid JSON ({error}): save the model again") from error
+    if not isinstance(content, dict) or not isinstance(content.get("config"), dict):
+        raise InputError(f'{path} has no "config" object, expected what save_pretrained writes')
+    if content.get("format") != FORMAT:
+        raise InputError(
+            f"{path} has format {content.get('format')!r}, expected {FORMAT}: this is settwister {__version__}, the "
+            f"folder was written by {content.get('settwister')!r}"
+        )
+    name = content.get("model")
+    if not isinstance(name, str) or name not in known:
+        raise InputError(f"{path} names the model {name!r}, expected one of {', '.join(sorted(known))}")
+    config = content["config"]
+    if any(isinstance(value, list) and len(value) > MOST_LAYERS for value in config.values()):
+        raise InputError(f"{path} lists more than {MOST_LAYERS} layers, expected a model that save_pretrained wrote")
+    return name, {key: tuple(value) if isinstance(value, list) else value for key, value in config.items()}
+
+
+def _compare(model: nn.Module, weights: Path) -> None:
+    expected = {key: (tuple(value.shape), value.dtype.is_floating_point) for key, value in model.state_dict().items()}
+    with safe_open(weights, framework="pt") as file:
+        found = {key: tuple(file.get_slice(key).get_shape()) for key in file.keys()}  # noqa: SIM118 (not a mapping)
+    for key in sorted(expected.keys() ^ found.keys()):
+        side = "lacks" if key in expected else "has an unknown"
+        raise InputError(f"{weights} {side} tensor {key!r}, expected exactly those that config.json describes")
+    for key, (shape, _) in expected.items():
+        if found[key] != shape:
+            raise InputError(f"{weights} has {key!r} of shape {found[key]}, expected {shape} by config.json")
