@@ -9,10 +9,12 @@ from settwister.errors import InputError
 LARGEST_WIDTH = 2**31 - 1
 
 
-def whole_number(name: str, value: Any, *, least: int = 1) -> int:
-    """``value`` as an int of at least ``least``; booleans and floats are refused."""
-    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= LARGEST_WIDTH:
+def whole_number(name: str, value: Any, *, least: int = 1, most: int = LARGEST_WIDTH) -> int:
+    """``value`` as an int from ``least`` to ``most``; booleans and floats are refused."""
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
         raise InputError(f"{name} is {value!r}, expected a whole number of at least {least}")
+    if value > most:
+        raise InputError(f"{name} is {value}, expected at most {most}")
     return value
 
 

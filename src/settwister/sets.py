@@ -59,7 +59,7 @@ class Sets:
         x = _floats("x", x, dims=3, shape="(sets, elements, features)")
         num_sets, length, width = x.shape
         if mask is not None:
-            mask = torch.as_tensor(mask)
+            mask = _tensor("mask", mask)
             if mask.dtype != torch.bool or mask.shape != x.shape[:2]:
                 raise InputError(
                     f"mask is {_described(mask)}, expected booleans of shape {tuple(x.shape[:2])} to go with x of "
@@ -139,7 +139,7 @@ class Sets:
             pairs = torch.as_tensor(coo.row).long(), torch.as_tensor(coo.col).long()
             shape, dense, weight = coo.shape, None, torch.as_tensor(coo.data)
         else:
-            counts = torch.as_tensor(counts)
+            counts = _tensor("counts", counts)
             shape = tuple(counts.shape)
             if counts.layout == torch.strided:
                 dense = counts
@@ -261,19 +261,29 @@ def _looking(check: bool) -> bool:
     return check and not torch.compiler.is_compiling()
 
 
+def _tensor(name: str, given: Any) -> Tensor:
+    try:
+        found: Tensor = torch.as_tensor(given)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise InputError(
+            f"{name} is a {type(given).__name__} that is not numeric, expected an array or tensor"
+        ) from error
+    return found
+
+
 def _described(x: Tensor) -> str:
     return f"{str(x.dtype).removeprefix('torch.')} of shape {tuple(x.shape)}"
 
 
 def _floats(name: str, given: Any, *, dims: int, shape: str) -> Tensor:
-    x: Tensor = torch.as_tensor(given)
+    x = _tensor(name, given)
     if x.dim() != dims or not x.is_floating_point():
         raise InputError(f"{name} is {_described(x)}, expected floating-point numbers of shape {shape}")
     return x
 
 
 def _integers(name: str, given: Any, *, dims: int, shape: str) -> Tensor:
-    x: Tensor = torch.as_tensor(given)
+    x = _tensor(name, given)
     if x.dim() != dims or x.dtype not in (torch.int64, torch.int32):
         raise InputError(f"{name} is {_described(x)}, expected int64 or int32 of shape {shape}")
     return x.long()

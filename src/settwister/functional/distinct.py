@@ -55,14 +55,15 @@ def _block_rows(M: int, k: int) -> tuple[tuple[int, tuple[Tensor, ...]], ...]:
         first_row.append(first_row[-1] + num_multisets(M, degree))
     row = {u: first_row[j] + i for j in range(1, k + 1) for i, u in enumerate(multisets(M, j))}
     return tuple(
-        (
-            sign(partition),
-            tuple(
-                torch.tensor([row[tuple(sorted(u[j] for j in block))] for u in multisets(M, k)]) for block in partition
-            ),
-        )
+        (sign(partition), tuple(_rows_of_block(row, block, multisets(M, k)) for block in partition))
         for partition in set_partitions(k)
     )
+
+
+def _rows_of_block(
+    row: dict[tuple[int, ...], int], block: tuple[int, ...], listed: Sequence[tuple[int, ...]]
+) -> Tensor:
+    return torch.tensor([row[tuple(sorted(u[j] for j in block))] for u in listed], device="cpu")
 
 
 def distinct_monomials(pooled: Tensor, M: int, k: int) -> Tensor:

@@ -58,8 +58,12 @@ def monomials_up_to(sums: Tensor, degree: int) -> list[Tensor]:
 
 @lru_cache(maxsize=256)
 def _fold_index(M: int, k: int) -> Tensor:
-    position = {u: i for i, u in enumerate(multisets(M, k))}
-    return torch.tensor([position[tuple(sorted(u))] for u in itertools.product(range(M), repeat=k)])
+    """Where each ordered tuple stands among the multisets: ascending u is at Σ_j C(u_j + j, j + 1), j from 0."""
+    tuples = torch.arange(M**k, device="cpu")
+    digits = torch.stack([tuples // M ** (k - 1 - j) % M for j in range(k)])
+    ascending = digits.sort(dim=0).values
+    before = torch.tensor([[math.comb(u + j, j + 1) for u in range(M)] for j in range(k)], device="cpu")
+    return torch.stack([before[j][ascending[j]] for j in range(k)]).sum(0)
 
 
 def fold_ordered(alpha: Tensor, M: int, k: int) -> Tensor:

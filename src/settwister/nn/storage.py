@@ -49,7 +49,8 @@ def load(known: Mapping[str, type[nn.Module]], folder: Path) -> nn.Module:
         raise InputError(f"{folder / 'config.json'} does not describe a {name}: {error}") from error
     try:
         _compare(model, weights)
-        tensors = load_file(weights)
+        # The reader maps the file into memory; a copy outlives whatever happens to the file.
+        tensors = {key: tensor.clone() for key, tensor in load_file(weights).items()}
     except (SafetensorError, OSError) as error:
         raise InputError(f"{weights} is not a readable safetensors file ({error}): save or copy it again") from error
     model.load_state_dict(tensors, assign=True)

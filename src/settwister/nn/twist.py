@@ -12,7 +12,8 @@ from settwister.functional.distinct import LARGEST_K, distinct_monomials, distin
 from settwister.functional.monomials import fold_ordered, monomials_up_to, num_multisets
 from settwister.functional.twist import FORMS, twists
 
-MOST_PRODUCTS = 2**20
+MOST_PRODUCTS = 2**25
+LARGEST_DEGREE = 64  # a product of more factors than this has no digits left in float32
 
 Form = Literal["ordered", "multiset", "factored"]
 LowerOrders = Literal["concat", "sum"]
@@ -58,7 +59,7 @@ class Twist(nn.Module):
     ) -> None:
         super().__init__()
         self.M = whole_number("M", M)
-        self.k = whole_number("k", k)
+        self.k = whole_number("k", k, most=LARGEST_DEGREE)
         self.dim = whole_number("dim", dim)
         self.form: str = choice("form", form, FORMS)
         self.lower_orders: str | None = choice("lower_orders", lower_orders, (None, "concat", "sum"))
@@ -212,9 +213,9 @@ class ScaleKeepingNorm(nn.Module):
         self.bias = nn.Parameter(torch.zeros(width))
 
     def forward(self, x: Tensor) -> Tensor:
-        variance, mean = torch.var_mean(x, dim=-1, keepdim=True, correction=0)
-        scale = (variance + self.eps).sqrt()
-        return torch.cat([(x - mean) / scale * self.weight + self.bias, scale.log1p()], dim=-1)
+        centred = x - x.mean(-1, keepdim=True)
+        scale = (centred.square().mean(-1, keepdim=True) + self.eps).sqrt()
+        return torch.cat([centred / scale * self.weight + self.bias, scale.log1p()], dim=-1)
 
 
 def _norm_moment(M: int, constants: int, k: int) -> int:
