@@ -11,19 +11,17 @@ taken per element and pooled once, and everything after that is per set. Bell(4)
 
 import math
 from collections.abc import Sequence
-from functools import lru_cache
 
 import torch
 from torch import Tensor
 
-from settwister.functional.monomials import multisets, num_multisets
+from settwister.functional.monomials import multisets
 
 LARGEST_K = 4
 
 Partition = tuple[tuple[int, ...], ...]
 
 
-@lru_cache(maxsize=8)
 def set_partitions(k: int) -> tuple[Partition, ...]:
     """All partitions of {0 … k-1} into blocks.
 
@@ -44,45 +42,38 @@ def set_partitions(k: int) -> tuple[Partition, ...]:
 
 def sign(partition: Partition) -> int:
     """The partition's coefficient in the inclusion–exclusion, Π (-1)^(|B|-1) (|B|-1)!."""
-    return math.prod((-1) ** (len(block) - 1) * math.factorial(len(block) - 1) for block in partition)
+    return math.prod([(-1) ** (len(block) - 1) * math.factorial(len(block) - 1) for block in partition])
 
 
-@lru_cache(maxsize=64)
-def _block_rows(M: int, k: int) -> tuple[tuple[int, tuple[Tensor, ...]], ...]:
-    """Per partition: its sign, and per block the row of every multiset's block among all pooled monomials."""
-    first_row = [0, 0]
-    for degree in range(1, k):
-        first_row.append(first_row[-1] + num_multisets(M, degree))
-    row = {u: first_row[j] + i for j in range(1, k + 1) for i, u in enumerate(multisets(M, j))}
-    return tuple(
-        (sign(partition), tuple(_rows_of_block(row, block, multisets(M, k)) for block in partition))
-        for partition in set_partitions(k)
-    )
+def block_rows(M: int, k: int) -> Tensor:
+    """(partitions, k, C(M+k-1, k)): for every block of every partition, where the monomial of that part of every
+    multiset stands among all pooled monomials; -1 where a partition has fewer than k blocks."""
+    row = {u: i for i, u in enumerate(u for degree in range(1, k + 1) for u in multisets(M, degree))}
+    listed, partitions = multisets(M, k), set_partitions(k)
+    table = torch.full((len(partitions), k, len(listed)), -1, device="cpu")
+    for p, partition in enumerate(partitions):
+        for b, block in enumerate(partition):
+            table[p, b] = torch.tensor([row[tuple(sorted(u[j] for j in block))] for u in listed], device="cpu")
+    return table
 
 
-def _rows_of_block(
-    row: dict[tuple[int, ...], int], block: tuple[int, ...], listed: Sequence[tuple[int, ...]]
-) -> Tensor:
-    return torch.tensor([row[tuple(sorted(u[j] for j in block))] for u in listed], device="cpu")
-
-
-def distinct_monomials(pooled: Tensor, M: int, k: int) -> Tensor:
+def distinct_monomials(pooled: Tensor, rows: Tensor) -> Tensor:
     """Every monomial of degree k, summed over tuples of different elements only.
 
     Args:
         pooled: (…, P, d), the monomials of degrees 1, 2, … of each element (at least up to k), pooled over the set.
+        rows: :func:`block_rows` of M and k.
 
     Returns:
         (…, C(M+k-1, k), d)
     """
     terms = []
-    for coefficient, blocks in _block_rows(M, k):
-        factors = [pooled.index_select(-2, rows.to(pooled.device)) for rows in blocks]
-        terms.append(coefficient * _product(factors))
+    for table, partition in zip(rows, set_partitions(rows.shape[1]), strict=True):
+        factors = [pooled.index_select(-2, table[b]) for b in range(len(partition))]
+        terms.append(sign(partition) * _product(factors))
     return torch.stack(terms).sum(0)
 
 
-@lru_cache(maxsize=8)
 def subsets(k: int) -> tuple[tuple[int, ...], ...]:
     """Nonempty subsets of {0 … k-1}, by size.
 

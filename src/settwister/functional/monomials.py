@@ -7,13 +7,11 @@ is ``S_v ⊙ (a leading slice of degree j-1)`` for v = 1 … M, with no index an
 
 import itertools
 import math
-from functools import lru_cache
 
 import torch
 from torch import Tensor
 
 
-@lru_cache(maxsize=256)
 def multisets(M: int, k: int) -> tuple[tuple[int, ...], ...]:
     """All multisets of k out of M branches, each ascending, in colexicographic order.
 
@@ -56,21 +54,31 @@ def monomials_up_to(sums: Tensor, degree: int) -> list[Tensor]:
     return found
 
 
-@lru_cache(maxsize=256)
-def _fold_index(M: int, k: int) -> Tensor:
-    """Where each ordered tuple stands among the multisets: ascending u is at Σ_j C(u_j + j, j + 1), j from 0."""
+def fold_index(M: int, k: int) -> Tensor:
+    """(M**k,) where each ordered tuple stands among the multisets: ascending u is at Σ_j C(u_j + j, j + 1), j from 0.
+
+    >>> fold_index(M=2, k=2).tolist()
+    [0, 1, 1, 2]
+    """
     tuples = torch.arange(M**k, device="cpu")
-    digits = torch.stack([tuples // M ** (k - 1 - j) % M for j in range(k)])
+    digits = torch.stack([(tuples // M ** (k - 1 - j) % M).int() for j in range(k)])
     ascending = digits.sort(dim=0).values
-    before = torch.tensor([[math.comb(u + j, j + 1) for u in range(M)] for j in range(k)], device="cpu")
-    return torch.stack([before[j][ascending[j]] for j in range(k)]).sum(0)
+    index = torch.zeros_like(tuples)
+    for j in range(k):
+        before = torch.tensor([math.comb(u + j, j + 1) for u in range(M)], device="cpu")
+        index += before[ascending[j]]
+    return index
 
 
-def fold_ordered(alpha: Tensor, M: int, k: int) -> Tensor:
+def fold_ordered(alpha: Tensor, M: int, k: int, index: Tensor | None = None) -> Tensor:
     """Fold the M^k alphas of ordered tuples into the C(M+k-1, k) of multisets, by adding the orders of each.
+
+    Args:
+        index: :func:`fold_index` of M and k, where a caller has it at hand.
 
     >>> fold_ordered(torch.tensor([[1.0], [2.0], [3.0], [4.0]]), M=2, k=2).flatten().tolist()
     [1.0, 5.0, 4.0]
     """
-    folded = alpha.new_zeros(num_multisets(M, k), alpha.shape[-1])
-    return folded.index_add(0, _fold_index(M, k).to(alpha.device), alpha)
+    if index is None:
+        index = fold_index(M, k).to(alpha.device)
+    return alpha.new_zeros(num_multisets(M, k), alpha.shape[-1]).index_add(0, index, alpha)

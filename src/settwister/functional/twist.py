@@ -42,26 +42,24 @@ def twist(sums: Tensor, alpha: Tensor, k: int, form: str = "multiset") -> Tensor
             f"alpha has shape {tuple(alpha.shape)}, expected {expected[form]} for the {form} form of degree {k} over "
             f"{M} sums of width {d}"
         )
-    return twists(sums, {k: alpha}, form)[0]
+    if form == "factored":
+        return twist_factored(sums, alpha)
+    return twists(sums, {k: fold_ordered(alpha, M, k) if form == "ordered" else alpha})[0]
 
 
-def twists(sums: Tensor, alphas: Mapping[int, Tensor], form: str) -> list[Tensor]:
+def twists(sums: Tensor, alphas: Mapping[int, Tensor]) -> list[Tensor]:
     """Twists of several degrees from one set of sums, sharing every product that they share.
 
     Args:
         sums: (…, M, d).
-        alphas: degree → coefficients, in ascending order of degree.
+        alphas: degree → coefficients of the multiset form, in ascending order of degree.
 
     Returns:
         One (…, d) per degree.
     """
-    if form == "factored":
-        return [_factored(sums, alpha) for alpha in alphas.values()]
-    M = sums.shape[-2]
     products, degree = sums, 1
     found = []
-    for k, given in alphas.items():
-        alpha = fold_ordered(given, M, k) if form == "ordered" else given
+    for k, alpha in alphas.items():
         while degree < k - 1:
             degree += 1
             products = raise_degree(products, sums, degree)
@@ -81,8 +79,9 @@ def _contract(sums: Tensor, products: Tensor, alpha: Tensor, k: int) -> Tensor:
     return torch.stack(pieces).sum(0)
 
 
-def _factored(sums: Tensor, factors: Tensor) -> Tensor:
-    """Channels first, so that every factor is one batched matrix product (d, R, M) · (d, M, B)."""
+def twist_factored(sums: Tensor, factors: Tensor) -> Tensor:
+    """The low-rank twist Σ_q Π_j (a_q^(j) · S), with factors (k, d, R, M)."""
+    # Channels first, so that every factor is one batched matrix product (d, R, M) · (d, M, B).
     M, d = sums.shape[-2:]
     channels = sums.reshape(-1, M, d).permute(2, 1, 0).contiguous()
     product = torch.bmm(factors[0], channels)

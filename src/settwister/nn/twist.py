@@ -8,9 +8,9 @@ from torch import Tensor, nn
 
 from settwister._checks import choice, flag, whole_number
 from settwister.errors import InputError
-from settwister.functional.distinct import LARGEST_K, distinct_monomials, distinct_product, subsets
-from settwister.functional.monomials import fold_ordered, monomials_up_to, num_multisets
-from settwister.functional.twist import FORMS, twists
+from settwister.functional.distinct import LARGEST_K, block_rows, distinct_monomials, distinct_product, subsets
+from settwister.functional.monomials import fold_index, fold_ordered, monomials_up_to, num_multisets
+from settwister.functional.twist import FORMS, twist_factored, twists
 
 MOST_PRODUCTS = 2**25
 LARGEST_DEGREE = 64  # a product of more factors than this has no digits left in float32
@@ -87,7 +87,21 @@ class Twist(nn.Module):
             )
         self.norms = nn.ModuleList(ScaleKeepingNorm(width) for width in widths) if norm else None
         self.out_dim = sum(width + norm for width in widths)
+        self._make_tables()
         self.reset_parameters()
+
+    def _make_tables(self) -> None:
+        """Index tables that follow from M and k: they move with the module and are not saved."""
+        for j in map(int, self.alpha):
+            if self.form == "ordered":
+                self.register_buffer(f"fold_{j}", fold_index(self.factors, j), persistent=False)
+        if self.distinct and self.form != "factored":
+            for j in range(1, self.k + 1):
+                self.register_buffer(f"blocks_{j}", block_rows(self.M, j), persistent=False)
+
+    def _table(self, name: str, degree: int) -> Tensor:
+        table: Tensor = getattr(self, f"{name}_{degree}")
+        return table
 
     def _alpha_shape(self, degree: int) -> tuple[int, ...]:
         return {
@@ -150,28 +164,36 @@ class Twist(nn.Module):
 
     def _forward(self, sums: Tensor) -> Tensor:
         alphas = {int(degree): alpha.to(sums.dtype) for degree, alpha in self.alpha.items()}
-        found = self._distinct_twists(sums, alphas) if self.distinct else self._twists(sums, alphas)
-        found = [f + self.bias[str(j)] if self.form == "ordered" else f for j, f in zip(alphas, found, strict=True)]
+        if self.form == "factored":
+            found = self._factored(sums, alphas)
+        else:
+            if self.form == "ordered":
+                alphas = {j: fold_ordered(a, self.factors, j, self._table("fold", j)) for j, a in alphas.items()}
+            found = self._distinct_twists(sums, alphas) if self.distinct else twists(self._with_constant(sums), alphas)
+        if self.form == "ordered":
+            found = [f + bias for f, bias in zip(found, self.bias.values(), strict=True)]
         if self.lower_orders == "concat":
             found.insert(0, sums[..., : self.M, :].flatten(-2))
         if self.norms is not None:
             found = [norm(f) for norm, f in zip(self.norms, found, strict=True)]
         return torch.cat(found, dim=-1)
 
-    def _twists(self, sums: Tensor, alphas: dict[int, Tensor]) -> list[Tensor]:
-        if self.lower_orders == "sum":
-            sums = torch.cat([sums, torch.ones_like(sums[..., :1, :])], dim=-2)
-        return twists(sums, alphas, self.form)
+    def _with_constant(self, sums: Tensor) -> Tensor:
+        """The sums, and a constant 1 behind them where lower orders are summed."""
+        return torch.cat([sums, torch.ones_like(sums[..., :1, :])], dim=-2) if self.lower_orders == "sum" else sums
+
+    def _factored(self, sums: Tensor, alphas: dict[int, Tensor]) -> list[Tensor]:
+        if self.distinct:
+            return self._distinct_factored(sums, alphas)
+        sums = self._with_constant(sums)
+        return [twist_factored(sums, factors) for factors in alphas.values()]
 
     def _distinct_twists(self, pooled: Tensor, alphas: dict[int, Tensor]) -> list[Tensor]:
-        if self.form == "factored":
-            return self._distinct_factored(pooled, alphas)
         found = []
-        for degree, given in alphas.items():
-            alpha = fold_ordered(given, self.factors, degree) if self.form == "ordered" else given
+        for degree, alpha in alphas.items():
             # In colexicographic order, multisets with a constant (the last factor) are those of one degree less.
             lowest = 1 if self.lower_orders == "sum" else degree
-            terms = [distinct_monomials(pooled, self.M, j) for j in range(degree, lowest - 1, -1)]
+            terms = [distinct_monomials(pooled, self._table("blocks", j)) for j in range(degree, lowest - 1, -1)]
             if self.lower_orders == "sum":
                 terms.append(torch.ones_like(pooled[..., :1, :]))
             found.append((torch.cat(terms, dim=-2) * alpha).sum(-2))
