@@ -7,12 +7,6 @@ import settwister as st
 from settwister.nn import SetModel
 from test_models import layouts, ragged, vocabulary
 
-# torch's own compiler warns about itself, on any custom autograd function and when it first generates code.
-pytestmark = [
-    pytest.mark.filterwarnings("ignore:.*should not be instantiated:DeprecationWarning"),
-    pytest.mark.filterwarnings("ignore:.*torch.jit.script:DeprecationWarning"),
-]
-
 BATCH = [[0, 1, 2], [3], [], [4, 5, 6, 7, 0]]
 LAYOUTS = list(layouts(BATCH, vocabulary()))
 

@@ -35,6 +35,17 @@ def new_folder(target: Path) -> Iterator[Path]:
         shutil.rmtree(staging, ignore_errors=True)
 
 
+@contextmanager
+def new_file(target: Path) -> Iterator[Path]:
+    """A temporary name beside ``target`` that takes its place when the block ends without an error."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=f".{target.name}.", dir=target.parent) as folder:
+        staging = Path(folder) / target.name
+        yield staging
+        _flush(staging)
+        staging.replace(target)
+
+
 def _swap(first: Path, second: Path) -> None:
     """Exchange two folders, in one step where the system can."""
     if sys.platform == "linux":

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from settwister.errors import InputError
 from settwister.functional.incidence import Grid, Incidence, Matrix
-from settwister.functional.neighbour_sum import Csr, rows_of
+from settwister.functional.neighbour_sum import Csr
 
 
 @dataclass(eq=False)
@@ -98,7 +98,7 @@ class Sets:
                     f"ptr falls from {int(ptr[b])} to {int(ptr[b + 1])} at set {b}, expected offsets that never fall"
                 )
             _finite("x", x)
-        return cls(x, Csr.from_partition(rows_of(ptr, x.shape[0]), ptr.shape[0] - 1))
+        return cls(x, Csr.from_segments(ptr, x.shape[0]))
 
     @classmethod
     def indexed(cls, x: Any, index: Any, num_sets: int, *, check: bool = True) -> "Sets":

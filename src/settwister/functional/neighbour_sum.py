@@ -40,15 +40,23 @@ class Csr:
         weight: Tensor | None = None,
     ) -> "Csr":
         """Sort (row, column) pairs by row; pairs of one row keep the order in which they were given."""
-        small = max(rows.numel(), num_sets, num_elements) < INT32_LIMIT
         sorted_rows, order = torch.sort(rows, stable=True)
-        ptr = _offsets(sorted_rows, num_sets, int32=small)
+        ptr = _offsets(sorted_rows, num_sets, int32=_fits_int32(rows.shape[0], num_sets, num_elements))
         index = columns[order].to(ptr.dtype)
         return cls(ptr, index, num_elements, None if weight is None else weight[order])
 
     @classmethod
+    def from_segments(cls, ptr: Tensor, length: int) -> "Csr":
+        """Sets one after the other, from ``ptr[b]`` to ``ptr[b + 1]``; the transpose comes without a sort."""
+        places = torch.arange(length, device=ptr.device)
+        whole = torch.int32 if _fits_int32(length, ptr.shape[0]) else torch.int64
+        ends = torch.arange(length + 1, dtype=whole, device=ptr.device)
+        transpose = Transpose(ends, _rows_of(ptr, length).to(whole), places)
+        return cls(ptr.to(whole), places.to(whole), length, None, transpose)
+
+    @classmethod
     def from_partition(cls, set_of_element: Tensor, num_sets: int) -> "Csr":
-        """Every element in exactly one set, ``set_of_element[i]``; the transpose comes for free."""
+        """Every element in exactly one set, ``set_of_element[i]``; the transpose comes without a second sort."""
         length = set_of_element.shape[0]
         places = torch.arange(length, device=set_of_element.device)
         csr = cls.from_pairs(set_of_element, places, num_sets, length)
@@ -72,7 +80,7 @@ class Csr:
     @property
     def rows(self) -> Tensor:
         """(N,) the row of every stored entry."""
-        return rows_of(self.ptr, self.index.shape[0])
+        return _rows_of(self.ptr, self.index.shape[0])
 
     def with_transpose(self) -> "Csr":
         """The same incidence, ready for a fast backward pass."""
@@ -196,13 +204,18 @@ def _scattered_sum(values: Tensor, incidence: Csr, weight: Tensor | None) -> Ten
     return out.scatter_add(0, rows.unsqueeze(-1).expand_as(gathered), gathered)
 
 
+def _fits_int32(*sizes: int) -> bool:
+    """Whether indices may be int32; an exported graph must hold for any size and keeps int64."""
+    return not torch.compiler.is_exporting() and max(sizes) < INT32_LIMIT
+
+
 def _offsets(sorted_keys: Tensor, num_rows: int, *, int32: bool) -> Tensor:
     """Where each key 0 … num_rows starts in a sorted list of keys."""
     keys = torch.arange(num_rows + 1, dtype=sorted_keys.dtype, device=sorted_keys.device)
     return torch.searchsorted(sorted_keys, keys, out_int32=int32)
 
 
-def rows_of(ptr: Tensor, length: int) -> Tensor:
+def _rows_of(ptr: Tensor, length: int) -> Tensor:
     """(N,) row numbers from offsets, without a loop and without a size that depends on the data."""
     starts = ptr[1:-1].long()
     steps = torch.zeros(length + 1, dtype=torch.long, device=ptr.device)
