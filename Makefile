@@ -1,0 +1,36 @@
+# Everything sets itself up: each target first makes .venv, on a fresh machine from nothing.
+PYTHON ?= python3
+BIN := .venv/bin
+PIP := $(BIN)/pip --disable-pip-version-check --quiet
+
+.PHONY: install demo test lint bench docs clean
+
+install: .venv/.installed
+
+# torch is installed by its exact version and first, so that a CPU build is taken where one is offered.
+.venv/.installed: pyproject.toml constraints.txt
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=...")'
+	$(PYTHON) -m venv .venv
+	$(PIP) install torch==2.13.0
+	$(PIP) install --constraint constraints.txt --editable '.[dev]'
+	touch $@
+
+demo: install
+	$(BIN)/settwister demo
+
+lint: install
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+test: lint
+	$(BIN)/pytest -q
+
+bench: install
+	$(BIN)/settwister bench twist
+
+docs: install
+	$(BIN)/python docs/theory_plots.py
+
+clean:
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,0 +1,5 @@
+"""``python -m settwister``."""
+
+from settwister.cli import main
+
+main()

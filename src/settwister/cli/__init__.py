@@ -1,0 +1,50 @@
+"""The command line: ``settwister``."""
+
+import sys
+from typing import Annotated
+
+import typer
+
+from settwister._version import __version__
+from settwister.cli import bench, demo, reproduce
+from settwister.errors import InputError
+
+app = typer.Typer(
+    name="settwister",
+    help="Set Twister and its rivals: learn functions of sets. Every command prints JSON with --json; progress goes to "
+    "standard error. Exit codes: 0 done, 1 a check did not hold, 2 bad usage or bad input.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command("demo")(demo.demo)
+app.command("reproduce")(reproduce.reproduce)
+app.command("bench")(bench.bench)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"settwister {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version and exit.", is_eager=True, callback=_print_version)
+    ] = False,
+) -> None:
+    pass
+
+
+def main() -> None:
+    """Run the command line; a caller's mistake is one sentence on standard error and exit code 2."""
+    try:
+        app()
+    except InputError as error:
+        print(f"settwister: {error}", file=sys.stderr)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        print("settwister: interrupted", file=sys.stderr)
+        sys.exit(130)

@@ -1,0 +1,34 @@
+"""``settwister bench``: speed, as ratios measured in one run."""
+
+from typing import Annotated
+
+import typer
+
+from settwister._checks import choice
+from settwister.bench import BENCHMARKS
+from settwister.cli.output import JsonOption, print_rows, print_table
+
+
+def bench(
+    name: Annotated[str, typer.Argument(help=f"Which benchmark: {', '.join(BENCHMARKS)}.")] = "twist",
+    as_json: JsonOption = False,
+) -> None:
+    """Measure speed on this machine, each thing against another in the same run, best of several rounds.
+
+    [bold]twist[/]: the forms of the twist at M=8, k=4, forward and backward, and whole models of larger M and k.
+
+    Example: [cyan]settwister bench twist[/]
+    """
+    choice("benchmark", name, BENCHMARKS)
+    rows = BENCHMARKS[name]()
+    if as_json:
+        print_rows(row.as_row() for row in rows)
+        return
+    print_table(
+        f"{name}: how many times faster, forward and backward",
+        ["ours", "times faster", "ours", "other", "against"],
+        [
+            (row.name, f"{row.ratio:.2f}", f"{row.ours:.2f} {row.unit}", f"{row.other:.2f} {row.unit}", row.against)
+            for row in rows
+        ],
+    )

@@ -1,0 +1,27 @@
+"""Benchmarks measure what they say; how fast things are is for ``settwister bench``, not for a test."""
+
+import torch
+
+from settwister.bench import twist as bench_twist
+from settwister.bench.timing import best_times, compare
+from settwister.functional import multisets, num_multisets, twist
+
+
+def test_the_rival_of_the_multiset_form_computes_the_same() -> None:
+    sums, alpha = torch.randn(5, 4, 6), torch.randn(num_multisets(4, 3), 6)
+    torch.testing.assert_close(bench_twist.gathered(sums, alpha, torch.tensor(multisets(4, 3))), twist(sums, alpha, 3))
+
+
+def test_rows_are_ratios() -> None:
+    rows = bench_twist.rows(rounds=1)
+    assert [row.name for row in rows[:2]] == ["multiset", "factored, rank 16"]
+    for row in rows:
+        assert row.ratio == row.other / row.ours
+        assert set(row.as_row()) == {"name", "ratio", "ours", "other", "unit", "against"}
+
+
+def test_runs_take_turns_and_the_best_counts() -> None:
+    calls: list[str] = []
+    times = best_times({"a": lambda: calls.append("a"), "b": lambda: calls.append("b")}, rounds=2, warm_up=1)
+    assert calls == ["a", "b"] * 3
+    assert compare(times, "a", "b").against == "b"

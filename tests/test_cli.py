@@ -1,0 +1,104 @@
+"""The command line as a user meets it: what it prints, where, and how it exits."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from settwister.paper.cost import Count
+
+
+def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "settwister", *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120,
+        env=os.environ | environment,
+    )
+
+
+@pytest.mark.parametrize(("table", "cells"), [("parameters", 22), ("figure1_cost", 8)])
+def test_reproduce_counts(table: str, cells: int) -> None:
+    done = run("reproduce", table, "--json")
+    assert done.returncode == 0
+    assert done.stderr == ""
+    rows = json.loads(done.stdout)["rows"]
+    assert len(rows) == cells
+    assert all(set(row) == {"model", "column", "ours", "paper"} for row in rows)
+    assert all(row["ours"] == row["paper"] for row in rows)
+    people = run("reproduce", table)
+    assert people.returncode == 0
+    assert people.stdout.count("yes") == cells
+
+
+def test_reproduce_exits_with_1_when_a_number_differs(monkeypatch: pytest.MonkeyPatch) -> None:
+    import typer
+
+    from settwister.cli import reproduce
+
+    monkeypatch.setitem(reproduce.COUNTED, "parameters", lambda: [Count("deepsets", "images", 1, 2)])
+    with pytest.raises(typer.Exit) as caught:
+        reproduce.reproduce("parameters", as_json=True)
+    assert caught.value.exit_code == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (
+            ("reproduce", "nonsense"),
+            "settwister: table 'nonsense' is unknown, expected one of parameters, figure1_cost",
+        ),
+        (("bench", "nonsense"), "settwister: benchmark is 'nonsense', expected one of 'twist'"),
+    ],
+)
+def test_bad_input_is_one_sentence_and_exit_2(arguments: tuple[str, ...], sentence: str) -> None:
+    done = run(*arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.strip() == sentence
+
+
+@pytest.mark.parametrize("arguments", [("reproduce",), ("demo", "--seconds", "never"), ("--nonsense",), ("walk",)])
+def test_bad_usage_is_exit_2_without_a_traceback(arguments: tuple[str, ...]) -> None:
+    done = run(*arguments)
+    assert done.returncode == 2
+    assert "Traceback" not in done.stderr
+    assert done.stderr
+
+
+@pytest.mark.parametrize("command", ["demo", "reproduce", "bench"])
+def test_help_has_an_example(command: str) -> None:
+    done = run(command, "--help")
+    assert done.returncode == 0
+    assert f"Example: settwister {command}" in done.stdout
+
+
+def test_version() -> None:
+    assert run("--version").stdout.startswith("settwister 0.")
+
+
+def test_demo_compares_every_model() -> None:
+    done = run("demo", "--seconds", "0.3", "--json")
+    assert done.returncode == 0
+    assert done.stderr == "", "progress is for terminals only"
+    rows = json.loads(done.stdout)["rows"]
+    assert [row["model"] for row in rows] == [
+        "Set Twister",
+        "DeepSets",
+        "Janossy 2-ary",
+        "Janossy GRU",
+        "Set Transformer",
+    ]
+    assert all(row["mae"] > 0 and row["sets_seen"] > 0 for row in rows)
+
+
+def test_demo_shows_progress_on_a_terminal() -> None:
+    done = run("demo", "--seconds", "0.3", FORCE_COLOR="1")  # rich's way to be told that this is a terminal
+    assert done.returncode == 0
+    assert "Set Twister" in done.stderr
+    assert "MAE" in done.stderr
+    assert "always answering the median would give" in done.stdout
