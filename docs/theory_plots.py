@@ -50,7 +50,7 @@ def theorem_2() -> None:
     for i, n in enumerate(sizes):
         for j, k in enumerate(orders):
             model = st.SetTwister(
-                1, 1, (32, 32), (), M=2, k=k, form="multiset", norm=False, lower_orders="sum", activation="tanh"
+                1, 1, (32, 32), (), M=2, k=k, form="multiset", norm=None, lower_orders="sum", activation="tanh"
             ).double()
             h = torch.randn(n, dtype=torch.double, requires_grad=True)
             value = model(st.Sets.dense(h.reshape(1, n, 1)))[0, 0]

@@ -15,7 +15,7 @@ COMPILED = {
     "deepsets_mean": lambda: st.DeepSets(3, 2, pool="mean"),
     "set_twister": lambda: st.SetTwister(3, 2),
     "set_twister_multiset": lambda: st.SetTwister(3, 2, M=3, k=3, form="multiset", lower_orders="sum"),
-    "set_twister_factored": lambda: st.SetTwister(3, 2, k=4, form="factored", pool="sqrt"),
+    "set_twister_factored": lambda: st.SetTwister(3, 2, k=4, form="factored", pool="sqrt", norm="layer"),
     "set_twister_distinct": lambda: st.SetTwister(3, 2, k=3, form="ordered", distinct=True),
 }
 

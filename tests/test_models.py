@@ -16,7 +16,8 @@ SMALL = dict(phi=(8, 8), rho=(6,))
 
 MODELS: dict[str, Callable[[], SetModel]] = {
     "set_twister": lambda: st.SetTwister(DIM, 2, **SMALL),
-    "set_twister_paper": lambda: st.SetTwister(DIM, 2, **SMALL, norm=False, lower_orders=None, activation="tanh"),
+    "set_twister_paper": lambda: st.SetTwister(DIM, 2, **SMALL, norm=None, lower_orders=None, activation="tanh"),
+    "set_twister_layer_norm": lambda: st.SetTwister(DIM, 2, **SMALL, norm="layer"),
     "set_twister_multiset_k3": lambda: st.SetTwister(DIM, 2, **SMALL, M=4, k=3, form="multiset"),
     "set_twister_factored_k4": lambda: st.SetTwister(DIM, 2, **SMALL, k=4, form="factored", lower_orders="sum"),
     "set_twister_distinct": lambda: st.SetTwister(DIM, 2, **SMALL, k=3, distinct=True),

@@ -16,7 +16,7 @@ EXPORTED = {
     "deepsets_mean": lambda: st.DeepSets(3, 2, pool="mean"),
     "set_twister": lambda: st.SetTwister(3, 2),
     "set_twister_multiset": lambda: st.SetTwister(3, 2, M=3, k=3, form="multiset", lower_orders="sum", pool="sqrt"),
-    "set_twister_factored": lambda: st.SetTwister(3, 2, k=3, form="factored"),
+    "set_twister_factored": lambda: st.SetTwister(3, 2, k=3, form="factored", norm="layer"),
     "set_twister_distinct": lambda: st.SetTwister(3, 2, k=2, distinct=True),
 }
 

@@ -27,7 +27,7 @@ def test_block_linear_is_a_masked_linear() -> None:
 @pytest.mark.parametrize("independent", [False, True])
 def test_set_twister_is_its_definition(independent: bool) -> None:
     """The paper's own form, with masked dense layers and a loop over ordered pairs."""
-    model = st.SetTwister(3, 2, (8, 8, 8), (6,), norm=False, lower_orders=None, activation="tanh",
+    model = st.SetTwister(3, 2, (8, 8, 8), (6,), norm=None, lower_orders=None, activation="tanh",
                           independent=independent)  # fmt: skip
     torch.nn.init.normal_(model.twist.bias["2"])
     x = torch.randn(7, 3)
@@ -52,9 +52,9 @@ def test_deepsets_is_its_definition() -> None:
 @pytest.mark.parametrize("distinct", [False, True])
 def test_pooling_divides_each_factor(pool: str, distinct: bool) -> None:
     """Mean pooling of a k-fold product divides by n^k, sqrt by n^(k/2), also where the lift pools products."""
-    model = st.SetTwister(3, 2, (8, 8), (), k=3, form="multiset", norm=False, lower_orders=None, pool=pool,
+    model = st.SetTwister(3, 2, (8, 8), (), k=3, form="multiset", norm=None, lower_orders=None, pool=pool,
                           distinct=distinct)  # fmt: skip
-    plain = st.SetTwister(3, 2, (8, 8), (), k=3, form="multiset", norm=False, lower_orders=None, distinct=distinct)
+    plain = st.SetTwister(3, 2, (8, 8), (), k=3, form="multiset", norm=None, lower_orders=None, distinct=distinct)
     plain.load_state_dict(model.state_dict())
     plain.rho[0].bias.data.zero_(), model.rho[0].bias.data.zero_()
     sets = one_set(torch.randn(5, 3))

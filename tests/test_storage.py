@@ -98,7 +98,8 @@ def changed(folder: Path, **changes: object) -> None:
         (dict(config={"phi": "60"}), "phi is '60', expected a sequence of layer widths"),
         (dict(config={"colour": "red"}), "unexpected keyword argument 'colour'"),
         (dict(config={"in_dim": 4}), "has 'phi.0.weight' of shape (60, 3), expected (60, 4) by config.json"),
-        (dict(config={"norm": False}), "has an unknown tensor"),
+        (dict(config={"form": "multiset"}), "has an unknown tensor 'twist.bias.2'"),
+        (dict(config={"norm": "batch"}), "norm is 'batch', expected one of None, 'asinh', 'layer'"),
         (dict(config={"rho": [50, 50, 50]}), "lacks tensor 'rho.6.bias'"),
     ],
 )

@@ -91,7 +91,7 @@ def test_theorem_2_no_form_of_lower_order_reaches_it(k: int, form: str) -> None:
     """The mixed derivative of any (k-1)-ary twist of learned sums is 0 on k elements; of a k-ary one it is not."""
     found = {}
     for order in (k - 1, k):
-        model = st.SetTwister(1, 1, (8, 8), (), M=2, k=order, form=form, norm=False, lower_orders="sum",
+        model = st.SetTwister(1, 1, (8, 8), (), M=2, k=order, form=form, norm=None, lower_orders="sum",
                               activation="tanh").double()  # fmt: skip
         h = torch.randn(k, dtype=torch.double, requires_grad=True)
         found[order] = mixed_derivative(lambda h, model=model: model(Sets.dense(h.reshape(1, -1, 1)))[0, 0], h)

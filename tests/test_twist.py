@@ -125,7 +125,19 @@ def test_runs_in_float32_under_autocast() -> None:
     torch.testing.assert_close(mixed, plain)
 
 
-def test_norm_is_layer_norm_and_keeps_the_scale() -> None:
+def test_asinh_keeps_products_of_huge_sets_finite_and_in_order() -> None:
+    """A hub of degree 13,000 at k = 3 reaches 10^12 or so; rho should see numbers it can learn from."""
+    module = st.Twist(2, 3, 4, "multiset", norm="asinh")
+    plain = st.Twist(2, 3, 4, "multiset")
+    plain.load_state_dict(module.state_dict())
+    sums = torch.randn(5, 2, 4) * 13_000
+    torch.testing.assert_close(module(sums), plain(sums).asinh())
+    assert module(sums).abs().max() < 50
+    near_zero = sums * 1e-6
+    torch.testing.assert_close(module(near_zero), plain(near_zero), atol=1e-6, rtol=1e-3)
+
+
+def test_layer_norm_keeps_the_scale() -> None:
     norm = ScaleKeepingNorm(6)
     x = torch.randn(4, 6) * 100
     out = norm(x)
@@ -133,8 +145,9 @@ def test_norm_is_layer_norm_and_keeps_the_scale() -> None:
     torch.testing.assert_close(out[:, -1], (1 + x.var(1, correction=0).add(1e-5).sqrt()).log())
 
 
-def test_norm_tells_a_set_from_the_same_set_twice() -> None:
-    model = st.SetTwister(3, 4)
+@pytest.mark.parametrize("norm", [None, "asinh", "layer"])
+def test_no_norm_takes_a_set_for_the_same_set_twice(norm: str | None) -> None:
+    model = st.SetTwister(3, 4, norm=norm)
     x = torch.randn(1, 5, 3)
     once, twice = model(st.Sets.dense(x)), model(st.Sets.dense(torch.cat([x, x], dim=1)))
     assert not torch.allclose(once, twice, atol=1e-3)
@@ -150,7 +163,7 @@ def test_norm_tells_a_set_from_the_same_set_twice() -> None:
         (dict(M=2, k=2, dim=4, rank=3), "only the factored form has a rank"),
         (dict(M=2, k=5, dim=4, distinct=True), "k is 5 with distinct=True, expected at most 4"),
         (dict(M=16, k=8, dim=4), 'use form="factored"'),
-        (dict(M=2, k=2, dim=1, norm=True), "expected a width of at least 2"),
+        (dict(M=2, k=2, dim=1, norm="layer"), "expected a width of at least 2"),
         (dict(M=2, k=2, dim=4, lower_orders="all"), "lower_orders is 'all', expected one of None, 'concat', 'sum'"),
     ],
 )

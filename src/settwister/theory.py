@@ -98,7 +98,7 @@ def as_deepsets(deepsets: DeepSets, M: int = 2, k: int = 2) -> SetTwister:
         k=k,
         form="multiset",
         lower_orders="sum",
-        norm=False,
+        norm=None,
         independent=True,
         **{name: config[name] for name in ("activation", "pool", "bias", "dropout")},
     )

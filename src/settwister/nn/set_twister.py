@@ -7,7 +7,7 @@ from settwister._checks import flag, probability, whole_number, widths
 from settwister.errors import InputError
 from settwister.nn.mlp import mlp
 from settwister.nn.set_model import SetModel, pool_scale
-from settwister.nn.twist import Form, LowerOrders, Twist
+from settwister.nn.twist import Form, LowerOrders, Norm, Twist
 from settwister.sets import Sets
 
 
@@ -18,7 +18,7 @@ class SetTwister(SetModel):
               \bigodot_j \sum_i \phi_{u_j}(h_i)\Big)
 
     phi's last width is shared out among the M branches, so d_rep = phi[-1] / M and the cost is DeepSets'. The defaults
-    (normalised twist, concatenated lower orders, GELU) train far better than the paper's form, which
+    (tamed products, concatenated lower orders, GELU) train far better than the paper's form, which
     ``settwister.paper.model`` builds to the parameter.
 
     Args:
@@ -52,7 +52,7 @@ class SetTwister(SetModel):
         rank: int | None = None,
         lower_orders: LowerOrders | None = "concat",
         distinct: bool = False,
-        norm: bool = True,
+        norm: Norm | None = "asinh",
         independent: bool = False,
         activation: str = "gelu",
         pool: str = "sum",

@@ -17,6 +17,7 @@ LARGEST_DEGREE = 64  # a product of more factors than this has no digits left in
 
 Form = Literal["ordered", "multiset", "factored"]
 LowerOrders = Literal["concat", "sum"]
+Norm = Literal["asinh", "layer"]
 
 
 class Twist(nn.Module):
@@ -33,8 +34,10 @@ class Twist(nn.Module):
         lower_orders: ``"concat"`` puts out the sums themselves and every degree 2 … k; ``"sum"`` appends a constant 1
             to the sums, so that the one form of degree k contains every lower degree.
         distinct: only tuples of different elements (k ≤ 4). Then :meth:`lift` must be pooled instead of the plain sums.
-        norm: LayerNorm on every order. The logarithm of each scale it divides out goes along, as one more number per
-            order: without it a set and the same set twice would look alike.
+        norm: what tames the products, which grow as n^k. ``"asinh"`` puts every output through asinh: as it is near 0,
+            its logarithm far out, and nothing about the set is lost. ``"layer"`` is a LayerNorm per order; it would not
+            tell a set from the same set twice, so the logarithm of each scale it divides out goes along, as one more
+            number per order.
 
     Shapes:
         (…, pooled, dim) → (…, out_dim), where ``pooled`` is M unless ``distinct``. Computed in at least float32, also
@@ -55,7 +58,7 @@ class Twist(nn.Module):
         rank: int | None = None,
         lower_orders: LowerOrders | None = None,
         distinct: bool = False,
-        norm: bool = False,
+        norm: Norm | None = None,
     ) -> None:
         super().__init__()
         self.M = whole_number("M", M)
@@ -81,12 +84,15 @@ class Twist(nn.Module):
         self.alpha = nn.ParameterDict({str(j): nn.Parameter(torch.empty(self._alpha_shape(j))) for j in orders})
         self.bias = nn.ParameterDict({j: nn.Parameter(torch.empty(dim)) for j in self.alpha if form == "ordered"})
         widths = ([M * dim] if lower_orders == "concat" else []) + [dim] * len(orders)
-        if flag("norm", norm) and dim < 2:
+        self.norm: str | None = choice("norm", norm, (None, "asinh", "layer"))
+        if norm == "layer" and dim < 2:
             raise InputError(
-                "norm=True with dim=1, expected a width of at least 2: LayerNorm of one number is always 0"
+                'norm is "layer" with dim=1, expected a width of at least 2: LayerNorm of one number is always 0'
             )
-        self.norms = nn.ModuleList(ScaleKeepingNorm(width) for width in widths) if norm else None
-        self.out_dim = sum(width + norm for width in widths)
+        self.norms = nn.ModuleList(ScaleKeepingNorm(width) for width in widths) if norm == "layer" else None
+        self.out_dim = sum(width + (norm == "layer") for width in widths)
+        #: the degree in phi of every vector that :meth:`lift` returns
+        self.degrees = self._degrees()
         self._make_tables()
         self.reset_parameters()
 
@@ -128,9 +134,7 @@ class Twist(nn.Module):
 
     # ---- what is pooled ---------------------------------------------------------------------------------------------
 
-    @property
-    def degrees(self) -> tuple[int, ...]:
-        """The degree in phi of every vector that :meth:`lift` returns."""
+    def _degrees(self) -> tuple[int, ...]:
         if not self.distinct:
             return (1,) * self.M
         if self.form == "factored":
@@ -176,7 +180,8 @@ class Twist(nn.Module):
             found.insert(0, sums[..., : self.M, :].flatten(-2))
         if self.norms is not None:
             found = [norm(f) for norm, f in zip(self.norms, found, strict=True)]
-        return torch.cat(found, dim=-1)
+        out = torch.cat(found, dim=-1)
+        return torch.asinh(out) if self.norm == "asinh" else out
 
     def _with_constant(self, sums: Tensor) -> Tensor:
         """The sums, and a constant 1 behind them where lower orders are summed."""
@@ -221,7 +226,7 @@ class Twist(nn.Module):
         rank = f", rank={self.rank}" if self.form == "factored" else ""
         return (
             f"M={self.M}, k={self.k}, dim={self.dim}, form={self.form!r}{rank}, lower_orders={self.lower_orders!r}, "
-            f"distinct={self.distinct}"
+            f"distinct={self.distinct}, norm={self.norm!r}"
         )
 
 

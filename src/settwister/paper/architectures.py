@@ -95,7 +95,7 @@ def model(table: str, model: str, task: str | None = None) -> SetModel:
         M, k = int(twister[1]), int(twister[2])
         phi = tuple(M * width for width in s.phi) if s.per_branch else s.phi
         return SetTwister(
-            s.in_dim, 1, phi, s.rho, M, k, form="ordered", lower_orders=None, norm=False, activation=s.activation
+            s.in_dim, 1, phi, s.rho, M, k, form="ordered", lower_orders=None, norm=None, activation=s.activation
         )
     match model:
         case "deepsets":

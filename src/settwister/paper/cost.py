@@ -52,7 +52,7 @@ def figure1_counts() -> list[Count]:
             k=2,
             form="multiset",
             lower_orders=None,
-            norm=False,
+            norm=None,
             independent=True,
             activation="tanh",
             bias=False,
