@@ -67,9 +67,10 @@ def test_buckets_pad_at_most_twice_and_skip_empty_sets() -> None:
     sets = Sets.ragged(torch.randn(int(sizes.sum()), 2), torch.nn.functional.pad(sizes.cumsum(0), (1, 0)))
     padded = 0
     for bucket in sets.buckets():
-        assert bucket.mask.sum(1).tolist() == sizes[bucket.rows].tolist()
-        padded += bucket.mask.numel()
-        for row, index, mask in zip(bucket.rows, bucket.index, bucket.mask, strict=True):
+        masks = torch.ones_like(bucket.index, dtype=torch.bool) if bucket.mask is None else bucket.mask
+        assert masks.sum(1).tolist() == sizes[bucket.rows].tolist()
+        padded += masks.numel()
+        for row, index, mask in zip(bucket.rows, bucket.index, masks, strict=True):
             start = int(sizes[:row].sum())
             assert index[mask].tolist() == list(range(start, start + int(sizes[row])))
     assert padded <= 2 * int(sizes.sum())

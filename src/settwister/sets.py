@@ -1,6 +1,6 @@
 """A batch of sets: distinct elements, and the incidence that says which set holds which."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,12 +19,19 @@ class Bucket:
     Args:
         rows: (b,) which sets these are.
         index: (b, n) their elements, in the order in which the batch holds them, padded at the end.
-        mask: (b, n), True where an element is real.
+        mask: (b, n), True where an element is real; None where all are.
     """
 
     rows: Tensor
     index: Tensor
-    mask: Tensor
+    mask: Tensor | None
+
+    def sorted_by(self, keys: Tensor) -> Tensor:
+        """``index`` with every set in ascending order of its keys, (b, n), and padding still at the end."""
+        if self.mask is not None:
+            last = torch.finfo(keys.dtype).max if keys.is_floating_point() else torch.iinfo(keys.dtype).max
+            keys = torch.where(self.mask, keys, last)
+        return self.index.gather(1, keys.argsort(dim=1, stable=True))
 
 
 class Sets:
@@ -220,8 +227,28 @@ class Sets:
             )
         return Sets(elements, self.incidence)
 
+    def map(self, function: Callable[[Bucket], Tensor], empty: Tensor) -> Tensor:
+        """What models of pairs and orders compute: ``function`` of the nonempty sets, ``empty`` for the others.
+
+        Args:
+            function: from a bucket of b sets to (b, F).
+            empty: (F,).
+
+        Returns:
+            (B, F)
+        """
+        out = empty.expand(self.num_sets, -1)
+        for bucket in self.buckets():
+            out = out.index_copy(0, bucket.rows, function(bucket).to(out.dtype))
+        return out
+
     def buckets(self) -> Iterator[Bucket]:
-        """The nonempty sets, grouped so that padding at most doubles the work; for models of pairs and orders."""
+        """The nonempty sets, grouped by size so that padding at most doubles the work."""
+        if isinstance(self.incidence, Grid) and self.incidence.mask is None and self.incidence.length:
+            places = torch.arange(self.incidence.num_elements, device=self.elements.device)
+            rows = torch.arange(self.num_sets, device=self.elements.device)
+            yield Bucket(rows, places.unflatten(0, (self.num_sets, self.incidence.length)), None)
+            return
         held = self.incidence.occurrences()
         lengths = held.lengths.long()
         size_class = torch.ceil(torch.log2(lengths.double().clamp(min=1)))
@@ -233,7 +260,7 @@ class Sets:
             places = torch.arange(int(lengths[rows].max()), device=rows.device)
             mask = places < lengths[rows].unsqueeze(-1)
             position = torch.where(mask, held.ptr[rows].long().unsqueeze(-1) + places, 0)
-            yield Bucket(rows, held.index[position].long(), mask)
+            yield Bucket(rows, held.index[position].long(), None if bool(mask.all()) else mask)
 
     def to(self, target: torch.device | torch.dtype | str) -> "Sets":
         """The same sets on another device, or with elements of another type."""

@@ -71,14 +71,15 @@ class JanossyPooling(SetModel):
             [nn.functional.linear(sets.elements, weight) for weight in self.first.weight.split(self.in_dim, dim=1)]
         )  # (k, U, phi[0])
         rank = torch.unique(sets.elements.detach(), dim=0, return_inverse=True)[1] if self.order == "sorted" else None
-        summed = per_place.new_zeros(sets.num_sets, self.width, dtype=self._like().dtype)
-        for bucket in sets.buckets():
-            index = bucket.index if rank is None else _sorted_by(rank, bucket)
-            summed = summed.index_copy(0, bucket.rows, self._sum_over_tuples(per_place, index, bucket.mask))
-        out: Tensor = self.rho(summed)
+
+        def summed(bucket: Bucket) -> Tensor:
+            index = bucket.index if rank is None else bucket.sorted_by(rank[bucket.index])
+            return self._sum_over_tuples(per_place, index, bucket.mask)
+
+        out: Tensor = self.rho(sets.map(summed, empty=self._like().new_zeros(self.width)))
         return out
 
-    def _sum_over_tuples(self, per_place: Tensor, index: Tensor, mask: Tensor) -> Tensor:
+    def _sum_over_tuples(self, per_place: Tensor, index: Tensor, mask: Tensor | None) -> Tensor:
         """(b, phi[-1]), a chunk of tuples at a time."""
         sets, n = index.shape
         if math.comb(n, self.k) > self.max_tuples:
@@ -90,12 +91,8 @@ class JanossyPooling(SetModel):
         total = per_place.new_zeros(sets, self.width, dtype=self._like().dtype)
         for chunk in tuples.split(max(1, CHUNK // sets)):
             mixed = sum((per_place[j][index[:, chunk[:, j]]] for j in range(self.k)), self.first.bias)
-            valid = mask[:, chunk[:, -1]].unsqueeze(-1)
-            total += torch.where(valid, self.rest(mixed), 0).sum(1).to(total.dtype)
+            found = self.rest(mixed)
+            if mask is not None:
+                found = torch.where(mask[:, chunk[:, -1]].unsqueeze(-1), found, 0)
+            total += found.sum(1).to(total.dtype)
         return total
-
-
-def _sorted_by(rank: Tensor, bucket: Bucket) -> Tensor:
-    """The bucket's elements, each set in ascending rank, padding last."""
-    keys = torch.where(bucket.mask, rank[bucket.index], rank.shape[0])
-    return bucket.index.gather(1, keys.argsort(dim=1, stable=True))

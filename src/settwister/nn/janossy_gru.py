@@ -66,27 +66,29 @@ class JanossyGRU(SetModel):
 
     def _forward(self, sets: Sets) -> Tensor:
         embedded = self.embed(sets.elements)
-        context = torch.zeros(sets.num_sets, self.hidden, dtype=self._like().dtype, device=embedded.device)
-        for bucket in sets.buckets():
+        hashed = [] if self.training else [content_hash(sets.elements, self.seed + r) for r in range(self.orders)]
+
+        def context(bucket: Bucket) -> Tensor:
             if self.training:
-                order = torch.rand(bucket.index.shape, device=embedded.device)
-                found = self._context(embedded, bucket, order)
-            else:
-                hashed = (content_hash(sets.elements, self.seed + r) for r in range(self.orders))
-                found = torch.stack([self._context(embedded, bucket, key[bucket.index]) for key in hashed]).mean(0)
-            context = context.index_copy(0, bucket.rows, found.to(context.dtype))
-        out: Tensor = self.rho(context)
+                return self._context(embedded, bucket, torch.rand(bucket.index.shape, device=embedded.device))
+            return torch.stack([self._context(embedded, bucket, key[bucket.index]) for key in hashed]).mean(0)
+
+        out: Tensor = self.rho(sets.map(context, empty=self._like().new_zeros(self.hidden)))
         return out
 
-    def _context(self, embedded: Tensor, bucket: Bucket, key: Tensor) -> Tensor:
+    def _context(self, embedded: Tensor, bucket: Bucket, keys: Tensor) -> Tensor:
         """(b, hidden): the GRU over each set in ascending order of its keys, then attention."""
-        last = torch.finfo(key.dtype).max if key.is_floating_point() else torch.iinfo(key.dtype).max
-        order = torch.where(bucket.mask, key, last).argsort(dim=1)
-        index, mask = bucket.index.gather(1, order), bucket.mask
-        packed = pack_padded_sequence(embedded[index], mask.sum(1).cpu(), batch_first=True, enforce_sorted=False)
-        both, _ = pad_packed_sequence(self.gru(packed)[0], batch_first=True)
+        ordered = embedded[bucket.sorted_by(keys)]
+        if bucket.mask is None:
+            both = self.gru(ordered)[0]
+        else:
+            lengths = bucket.mask.sum(1).cpu()
+            packed = pack_padded_sequence(ordered, lengths, batch_first=True, enforce_sorted=False)
+            both, _ = pad_packed_sequence(self.gru(packed)[0], batch_first=True)
         states = both[..., : self.hidden] + both[..., self.hidden :]
-        scores = self.attention(states).squeeze(-1).masked_fill(~mask, -torch.inf)
+        scores = self.attention(states).squeeze(-1)
+        if bucket.mask is not None:
+            scores = scores.masked_fill(~bucket.mask, -torch.inf)
         return torch.einsum("bn,bnh->bh", scores.softmax(-1), states)
 
 

@@ -10,7 +10,7 @@ from settwister._checks import whole_number
 from settwister.errors import InputError
 from settwister.nn.mlp import linear
 from settwister.nn.set_model import SetModel
-from settwister.sets import Sets
+from settwister.sets import Bucket, Sets
 
 
 class SetTransformer(SetModel):
@@ -51,14 +51,13 @@ class SetTransformer(SetModel):
         self.out = linear(hidden, out_dim)
 
     def _forward(self, sets: Sets) -> Tensor:
-        nothing = self.pooling.without_keys(self.seed).squeeze(0)
-        pooled = nothing.expand(sets.num_sets, -1)
-        for bucket in sets.buckets():
-            mask = None if bool(bucket.mask.all()) else bucket.mask
-            encoded = self._encode(sets.elements[bucket.index], mask)
-            found = self.pooling(self.seed.expand(len(bucket.rows), -1, -1), encoded, mask).squeeze(1)
-            pooled = pooled.index_copy(0, bucket.rows, found.to(pooled.dtype))
-        out: Tensor = self.out(pooled)
+        def pooled(bucket: Bucket) -> Tensor:
+            encoded = self._encode(sets.elements[bucket.index], bucket.mask)
+            seeds = self.seed.expand(len(bucket.rows), -1, -1)
+            found: Tensor = self.pooling(seeds, encoded, bucket.mask).squeeze(1)
+            return found
+
+        out: Tensor = self.out(sets.map(pooled, empty=self.pooling.without_keys(self.seed).squeeze(0)))
         return out
 
     def _encode(self, x: Tensor, mask: Tensor | None) -> Tensor:
