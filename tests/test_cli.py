@@ -89,6 +89,8 @@ def test_demo_compares_every_model() -> None:
     assert [row["model"] for row in rows] == [
         "Set Twister",
         "DeepSets",
+        "Set Twister, linear rho",
+        "DeepSets, linear rho",
         "Janossy 2-ary",
         "Janossy GRU",
         "Set Transformer",

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from settwister.errors import InputError
+from settwister.functional.autocast import full_precision
 from settwister.functional.incidence import Grid, Incidence, Matrix
 from settwister.functional.neighbour_sum import Csr
 
@@ -211,7 +212,7 @@ class Sets:
         """Sum per-element values over each set: (U, …) → (B, …), in at least float32; an empty set gives 0."""
         if values.dtype in (torch.float16, torch.bfloat16):
             values = values.float()
-        with torch.autocast(values.device.type, enabled=False):
+        with full_precision(values.device.type):
             summed = self.incidence.sum(values.flatten(1))
         return summed.reshape(-1, *values.shape[1:])
 

@@ -10,6 +10,7 @@ from settwister.errors import InputError
 from settwister.functional.monomials import fold_ordered, num_multisets, raise_degree
 
 FORMS = ("ordered", "multiset", "factored")
+FEW_TUPLES = 16
 
 
 def twist(sums: Tensor, alpha: Tensor, k: int, form: str = "multiset") -> Tensor:
@@ -44,7 +45,25 @@ def twist(sums: Tensor, alpha: Tensor, k: int, form: str = "multiset") -> Tensor
         )
     if form == "factored":
         return twist_factored(sums, alpha)
-    return twists(sums, {k: fold_ordered(alpha, M, k) if form == "ordered" else alpha})[0]
+    if form == "ordered":
+        return twist_ordered(sums, alpha, k)
+    return twists(sums, {k: alpha})[0]
+
+
+def twist_ordered(sums: Tensor, alpha: Tensor, k: int, fold: Tensor | None = None) -> Tensor:
+    """The twist over ordered tuples, with alpha (M**k, d).
+
+    Args:
+        fold: :func:`~settwister.functional.fold_index` of M and k, where a caller has it at hand.
+    """
+    M = sums.shape[-2]
+    if M**k > FEW_TUPLES:
+        return twists(sums, {k: fold_ordered(alpha, M, k, fold)})[0]
+    # Few tuples: contracting one place after the other takes the fewest calls, and nothing need be folded.
+    inner = alpha
+    for _ in range(k):
+        inner = (sums.unsqueeze(-3) * inner.unflatten(-2, (-1, M))).sum(-2)
+    return inner.squeeze(-2)
 
 
 def twists(sums: Tensor, alphas: Mapping[int, Tensor]) -> list[Tensor]:

@@ -1,6 +1,7 @@
 """The twist as a module: coefficients, their start, lower orders, distinct tuples, normalisation."""
 
 import math
+from collections.abc import Callable
 from typing import Literal
 
 import torch
@@ -8,9 +9,10 @@ from torch import Tensor, nn
 
 from settwister._checks import choice, flag, whole_number
 from settwister.errors import InputError
+from settwister.functional.autocast import full_precision
 from settwister.functional.distinct import LARGEST_K, block_rows, distinct_monomials, distinct_product, subsets
 from settwister.functional.monomials import fold_index, fold_ordered, monomials_up_to, num_multisets
-from settwister.functional.twist import FORMS, twist_factored, twists
+from settwister.functional.twist import FORMS, twist_factored, twist_ordered, twists
 
 MOST_PRODUCTS = 2**25
 LARGEST_DEGREE = 64  # a product of more factors than this has no digits left in float32
@@ -34,10 +36,10 @@ class Twist(nn.Module):
         lower_orders: ``"concat"`` puts out the sums themselves and every degree 2 … k; ``"sum"`` appends a constant 1
             to the sums, so that the one form of degree k contains every lower degree.
         distinct: only tuples of different elements (k ≤ 4). Then :meth:`lift` must be pooled instead of the plain sums.
-        norm: what tames the products, which grow as n^k. ``"asinh"`` puts every output through asinh: as it is near 0,
-            its logarithm far out, and nothing about the set is lost. ``"layer"`` is a LayerNorm per order; it would not
-            tell a set from the same set twice, so the logarithm of each scale it divides out goes along, as one more
-            number per order.
+        norm: what tames the products, which grow as n^k. ``"asinh"`` puts every output through asinh, with a learned
+            gain and offset behind it: linear near 0, logarithmic far out, and nothing about the set is lost.
+            ``"layer"`` is a LayerNorm per order; it would not tell a set from the same set twice, so the logarithm of
+            each scale it divides out goes along, as one more number per order.
 
     Shapes:
         (…, pooled, dim) → (…, out_dim), where ``pooled`` is M unless ``distinct``. Computed in at least float32, also
@@ -84,12 +86,12 @@ class Twist(nn.Module):
         self.alpha = nn.ParameterDict({str(j): nn.Parameter(torch.empty(self._alpha_shape(j))) for j in orders})
         self.bias = nn.ParameterDict({j: nn.Parameter(torch.empty(dim)) for j in self.alpha if form == "ordered"})
         widths = ([M * dim] if lower_orders == "concat" else []) + [dim] * len(orders)
-        self.norm: str | None = choice("norm", norm, (None, "asinh", "layer"))
+        self.norm: str | None = choice("norm", norm, (None, *NORMS))
         if norm == "layer" and dim < 2:
             raise InputError(
                 'norm is "layer" with dim=1, expected a width of at least 2: LayerNorm of one number is always 0'
             )
-        self.norms = nn.ModuleList(ScaleKeepingNorm(width) for width in widths) if norm == "layer" else None
+        self.norms = nn.ModuleList(NORMS[norm](width) for width in widths) if norm else None
         self.out_dim = sum(width + (norm == "layer") for width in widths)
         #: the degree in phi of every vector that :meth:`lift` returns
         self.degrees = self._degrees()
@@ -163,39 +165,39 @@ class Twist(nn.Module):
         pooled = len(self.degrees)
         if sums.dim() < 2 or tuple(sums.shape[-2:]) != (pooled, self.dim):
             raise InputError(f"sums have shape {tuple(sums.shape)}, expected (…, {pooled}, {self.dim})")
-        with torch.autocast(sums.device.type, enabled=False):
+        with full_precision(sums.device.type):
             return self._forward(sums.to(torch.promote_types(sums.dtype, torch.float32)))
 
     def _forward(self, sums: Tensor) -> Tensor:
         alphas = {int(degree): alpha.to(sums.dtype) for degree, alpha in self.alpha.items()}
-        if self.form == "factored":
-            found = self._factored(sums, alphas)
+        if self.distinct:
+            found = self._distinct_twists(sums, alphas)
+        elif self.form == "factored":
+            found = [twist_factored(self._with_constant(sums), factors) for factors in alphas.values()]
+        elif self.form == "ordered":
+            with_constant = self._with_constant(sums)
+            found = [twist_ordered(with_constant, a, j, self._table("fold", j)) for j, a in alphas.items()]
         else:
-            if self.form == "ordered":
-                alphas = {j: fold_ordered(a, self.factors, j, self._table("fold", j)) for j, a in alphas.items()}
-            found = self._distinct_twists(sums, alphas) if self.distinct else twists(self._with_constant(sums), alphas)
+            found = twists(self._with_constant(sums), alphas)
         if self.form == "ordered":
             found = [f + bias for f, bias in zip(found, self.bias.values(), strict=True)]
         if self.lower_orders == "concat":
             found.insert(0, sums[..., : self.M, :].flatten(-2))
         if self.norms is not None:
             found = [norm(f) for norm, f in zip(self.norms, found, strict=True)]
-        out = torch.cat(found, dim=-1)
-        return torch.asinh(out) if self.norm == "asinh" else out
+        return torch.cat(found, dim=-1)
 
     def _with_constant(self, sums: Tensor) -> Tensor:
         """The sums, and a constant 1 behind them where lower orders are summed."""
         return torch.cat([sums, torch.ones_like(sums[..., :1, :])], dim=-2) if self.lower_orders == "sum" else sums
 
-    def _factored(self, sums: Tensor, alphas: dict[int, Tensor]) -> list[Tensor]:
-        if self.distinct:
-            return self._distinct_factored(sums, alphas)
-        sums = self._with_constant(sums)
-        return [twist_factored(sums, factors) for factors in alphas.values()]
-
     def _distinct_twists(self, pooled: Tensor, alphas: dict[int, Tensor]) -> list[Tensor]:
+        if self.form == "factored":
+            return self._distinct_factored(pooled, alphas)
         found = []
-        for degree, alpha in alphas.items():
+        for degree, given in alphas.items():
+            ordered = self.form == "ordered"
+            alpha = fold_ordered(given, self.factors, degree, self._table("fold", degree)) if ordered else given
             # In colexicographic order, multisets with a constant (the last factor) are those of one degree less.
             lowest = 1 if self.lower_orders == "sum" else degree
             terms = [distinct_monomials(pooled, self._table("blocks", j)) for j in range(degree, lowest - 1, -1)]
@@ -230,6 +232,18 @@ class Twist(nn.Module):
         )
 
 
+class Asinh(nn.Module):
+    """``weight · asinh(x) + bias``, elementwise: tames products of any size and is one-to-one."""
+
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.ones(width))
+        self.bias = nn.Parameter(torch.zeros(width))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.asinh(x) * self.weight + self.bias
+
+
 class ScaleKeepingNorm(nn.Module):
     """LayerNorm that appends ``log(1 + standard deviation)``, the scale that it divides out: (…, d) → (…, d + 1)."""
 
@@ -243,6 +257,9 @@ class ScaleKeepingNorm(nn.Module):
         centred = x - x.mean(-1, keepdim=True)
         scale = (centred.square().mean(-1, keepdim=True) + self.eps).sqrt()
         return torch.cat([centred / scale * self.weight + self.bias, scale.log1p()], dim=-1)
+
+
+NORMS: dict[str, Callable[[int], nn.Module]] = {"asinh": Asinh, "layer": ScaleKeepingNorm}
 
 
 def _norm_moment(M: int, constants: int, k: int) -> int:
