@@ -146,8 +146,10 @@ def slow_mab(block: torch.nn.Module, queries: torch.Tensor, keys: torch.Tensor) 
     return block.norm_out(o + torch.relu(block.fc_o(o)))
 
 
+@pytest.mark.parametrize("short", [0, 128])
 @pytest.mark.parametrize("inducing", [None, 3])
-def test_set_transformer_is_its_definition(inducing: int | None) -> None:
+def test_set_transformer_is_its_definition(inducing: int | None, short: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("settwister.nn.set_transformer.SHORT", short)
     model = st.SetTransformer(3, 2, hidden=8, heads=2, inducing=inducing)
     x = torch.randn(5, 3)
     encoded = slow_mab(model.encoder, x, x if inducing is None else slow_mab(model.induced, model.points, x))

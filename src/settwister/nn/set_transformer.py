@@ -12,6 +12,8 @@ from settwister.nn.mlp import linear
 from settwister.nn.set_model import SetModel
 from settwister.sets import Bucket, Sets
 
+SHORT = 128  # up to this many keys, plain products are faster, and torch.func can transform them
+
 
 class SetTransformer(SetModel):
     r"""Self-attention over the elements, pooled by attention from one learned seed, then a linear layer.
@@ -93,10 +95,7 @@ class MAB(nn.Module):
     def forward(self, queries: Tensor, keys: Tensor, mask: Tensor | None) -> Tensor:
         q = self.fc_q(queries)
         heads = [part.unflatten(-1, (self.heads, -1)).transpose(1, 2) for part in (q, self.fc_k(keys), self.fc_v(keys))]
-        allowed = None if mask is None else mask[:, None, None, :]
-        attended = F.scaled_dot_product_attention(
-            heads[0], heads[1], heads[2], attn_mask=allowed, scale=1 / math.sqrt(q.shape[-1])
-        )
+        attended = attention(heads[0], heads[1], heads[2], mask, scale=1 / math.sqrt(q.shape[-1]))
         return self._finish(q + attended.transpose(1, 2).flatten(-2))
 
     def without_keys(self, queries: Tensor) -> Tensor:
@@ -107,6 +106,21 @@ class MAB(nn.Module):
         o = self.norm_attention(attended)
         out: Tensor = self.norm_out(o + torch.relu(self.fc_o(o)))
         return out
+
+
+def attention(q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, scale: float) -> Tensor:
+    """softmax(scale · q kᵀ) v, over the keys that are real.
+
+    Args:
+        q: (b, heads, n, w); k, v: (b, heads, m, w); mask: (b, m).
+    """
+    allowed = None if mask is None else mask[:, None, None, :]
+    if k.shape[-2] > SHORT:  # never stores the n × m scores
+        return F.scaled_dot_product_attention(q, k, v, attn_mask=allowed, scale=scale)
+    scores = scale * q @ k.transpose(-1, -2)
+    if allowed is not None:
+        scores = scores.masked_fill(~allowed, -torch.inf)
+    return scores.softmax(-1) @ v
 
 
 def _seeds(count: int, hidden: int) -> nn.Parameter:

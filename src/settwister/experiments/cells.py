@@ -1,0 +1,107 @@
+"""The paper's arithmetic tables as data: which model, on which task, with which published number."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from settwister import paper
+from settwister.errors import InputError
+from settwister.nn import SetModel, SetTwister
+from settwister.paper.architectures import setting
+from settwister.tasks import ImageTask, IntegerTask
+
+TABLES = tuple(name for name in paper.published() if name.startswith(("images", "integers", "maxmin")))
+PLUS = "set_twister_plus"
+TOLERANCE = 0.02
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One number of one table: a model on a task."""
+
+    table: str
+    model: str
+    task: str
+
+    @property
+    def images(self) -> bool:
+        return self.table.startswith("images")
+
+    @property
+    def target(self) -> str:
+        """What is computed; the maxmin tables name their tasks by length."""
+        return "maxmin" if self.task.startswith("n") else self.task
+
+    @property
+    def length(self) -> int:
+        if self.images:
+            return 5
+        return {"variance": 10, "range": 5, "maxmin": 10, "n10": 10, "n20": 20}[self.task]
+
+    @property
+    def metric(self) -> str:
+        return "mae" if self.target == "variance" else "acc"
+
+    def published(self) -> dict[str, float] | None:
+        """The paper's mean and std; None for a model that it lacks."""
+        column = f"{self.task}_{self.metric}"
+        rows: list[dict[str, Any]] = paper.table(self.table)["rows"]
+        return next((row.get(column) for row in rows if row["model"] == self.model), None)
+
+    def build(self) -> SetModel:
+        """The model, freshly initialised."""
+        if self.model == PLUS:
+            return plus(self.table, self.task)
+        return paper.model(self.table, self.model, self.task)
+
+    def data(self, **options: Any) -> IntegerTask | ImageTask:
+        """The task's data; options are those of its class."""
+        if self.images:
+            return ImageTask(self.target, self.length, **options)
+        s = setting(self.table, self.task)
+        width = s.pair_in_dim if self.model == "janossy_2ary" else s.in_dim
+        return IntegerTask(self.target, self.length, width=width, **options)
+
+
+def plus(table: str, task: str) -> SetTwister:
+    """The library's default Set Twister, widened or narrowed to DeepSets' parameter count within 2%.
+
+    Like DeepSets it has the table's number of layers and its rho; only phi's widths give way.
+    """
+    s = setting(table, task)
+    wanted = paper.model(table, "deepsets", task).num_parameters()
+
+    def sized(last: int, first: int) -> SetTwister:
+        """phi's widths in proportion to the last, each a multiple of M = 2, the first moved by a little."""
+        phi = [2 * round(width * last / s.phi[-1] / 2) for width in s.phi]
+        phi[0] += 2 * first
+        return SetTwister(s.in_dim, 1, tuple(max(2, width) for width in phi), s.rho)
+
+    with torch.device("meta"):  # counts parameters without making any
+        choices = [(last, first) for last in range(2, 2 * s.phi[-1], 2) for first in (0, -1, 1)]
+        misses = {choice: abs(sized(*choice).num_parameters() - wanted) / wanted for choice in choices}
+    proportional = min((c for c in choices if c[1] == 0), key=misses.__getitem__)
+    best = proportional if misses[proportional] < TOLERANCE else min(choices, key=misses.__getitem__)
+    return sized(*best)
+
+
+def cells(table: str, models: Iterable[str] | None = None, tasks: Iterable[str] | None = None) -> list[Cell]:
+    """The cells of a table, ours included, row by row; only some models or tasks where named."""
+    if table not in TABLES:
+        raise InputError(f"unknown table {table!r}, expected one of {', '.join(TABLES)}")
+    known_models, known_tasks = [*paper.models_of(table), PLUS], paper.tasks_of(table)
+    chosen_models = _chosen("model", models, known_models, table)
+    chosen_tasks = _chosen("task", tasks, known_tasks, table)
+    return [Cell(table, model, task) for model in chosen_models for task in chosen_tasks]
+
+
+def _chosen(kind: str, wanted: Iterable[str] | None, known: list[str], table: str) -> list[str]:
+    if wanted is None:
+        return known
+    wanted = list(wanted)
+    for name in wanted:
+        if name not in known:
+            raise InputError(f"table {table!r} has no {kind} {name!r}, expected one of {', '.join(known)}")
+    return [name for name in known if name in wanted]

@@ -1,0 +1,112 @@
+"""A table of rows as text: for a terminal, for Markdown, for LaTeX."""
+
+import math
+from collections.abc import Sequence
+
+from settwister import paper
+from settwister.experiments.runner import Row
+from settwister.experiments.statistics import best, mean_std
+
+NAMES = {
+    "deepsets": "DeepSets",
+    "janossy_2ary": "JP 2-ary",
+    "janossy_full_gru": "JP full (GRU)",
+    "set_transformer": "Set Transformer",
+    "set_twister_plus": "Set Twister, our defaults",
+} | {f"set_twister_m{M}_k2": f"Set Twister (M={M}, k=2)" for M in range(1, 10)}
+
+
+def lines(rows: Sequence[Row], bold: str) -> tuple[list[str], list[list[str]]]:
+    """Header and body with a line per cell, for a terminal of any width.
+
+    Args:
+        bold: how to set the best in bold, with ``{}`` for the number.
+    """
+    winners = _winners(rows)
+    tasks = list(dict.fromkeys(row.cell.task for row in rows))
+    body = []
+    for row in sorted(rows, key=lambda row: tasks.index(row.cell.task)):
+        ours, published, epochs, seconds = _numbers(row, bold if row.cell.model in winners[row.cell.task] else "{}")
+        metric = "MAE" if row.cell.metric == "mae" else "acc."
+        body.append([f"{row.cell.task} {metric}", _name(row), ours, published, epochs, seconds])
+    return ["task", "model", "ours", "paper", "epochs", "s/epoch"], body
+
+
+def table(rows: Sequence[Row], bold: str) -> tuple[list[str], list[list[str]]]:
+    """Header and body with a line per model, as the paper prints it: per task ours, the paper's, epochs, seconds."""
+    tasks = list(dict.fromkeys(row.cell.task for row in rows))
+    models = list(dict.fromkeys(row.cell.model for row in rows))
+    by_cell = {(row.cell.model, row.cell.task): row for row in rows}
+    winners = _winners(rows)
+    header = ["model"]
+    for task in tasks:
+        metric = next(row.cell.metric for row in rows if row.cell.task == task)
+        header += [f"{task} {'MAE' if metric == 'mae' else 'acc.'}", "paper", "epochs", "s/epoch"]
+    body = []
+    for model in models:
+        line = [NAMES.get(model, model)]
+        for task in tasks:
+            row = by_cell.get((model, task))
+            line += ["–"] * 4 if row is None else _numbers(row, bold if model in winners[task] else "{}")
+        body.append(line)
+    return header, body
+
+
+def _name(row: Row) -> str:
+    return NAMES.get(row.cell.model, row.cell.model)
+
+
+def _winners(rows: Sequence[Row]) -> dict[str, set[str]]:
+    """Per task, the best models and those that a t-test cannot tell from it."""
+    found = {}
+    for task in dict.fromkeys(row.cell.task for row in rows):
+        of_task = [row for row in rows if row.cell.task == task]
+        scores = {row.cell.model: row.scores for row in of_task}
+        found[task] = best(scores, higher_is_better=of_task[0].cell.metric == "acc")
+    return found
+
+
+def _numbers(row: Row, style: str) -> list[str]:
+    published = row.cell.published()
+    return [
+        style.format(spread(*mean_std(row.scores))),
+        "–" if published is None else spread(published["mean"], published["std"]),
+        str(row.runs[0]["recipe"]["epochs"]),
+        f"{mean_std([run['seconds_per_epoch'] for run in row.runs])[0]:.2f}",
+    ]
+
+
+def spread(mean: float, std: float) -> str:
+    """Mean and deviation as the paper prints them.
+
+    >>> spread(0.3331, 0.008), spread(0.5, float("nan"))
+    ('0.333(0.008)', '0.500')
+    """
+    return f"{mean:.3f}" if math.isnan(std) else f"{mean:.3f}({std:.3f})"
+
+
+def markdown(rows: Sequence[Row]) -> str:
+    header, body = table(rows, "**{}**")
+    lines = [header, ["---"] * len(header), *body]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def latex(rows: Sequence[Row]) -> str:
+    header, body = table(rows, r"\textbf{{{}}}")
+    lines = [" & ".join(cell.replace("–", "--") for cell in line) + r" \\" for line in [header, *body]]
+    columns = "l" + "r" * (len(header) - 1)
+    return "\n".join(
+        [
+            rf"\begin{{tabular}}{{{columns}}}",
+            r"\toprule",
+            lines[0],
+            r"\midrule",
+            *lines[1:],
+            r"\bottomrule",
+            r"\end{tabular}",
+        ]
+    )
+
+
+def title(name: str) -> str:
+    return str(paper.table(name)["title"])
