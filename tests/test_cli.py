@@ -51,7 +51,9 @@ def test_reproduce_exits_with_1_when_a_number_differs(monkeypatch: pytest.Monkey
     [
         (
             ("reproduce", "nonsense"),
-            "settwister: table 'nonsense' is unknown, expected one of parameters, figure1_cost",
+            "settwister: unknown table 'nonsense', expected one of parameters, figure1_cost, images, integers, "
+            "maxmin_length, images_linear_rho, integers_linear_rho, maxmin_fixed_width, images_relu, integers_relu, "
+            "maxmin_relu, all",
         ),
         (("bench", "nonsense"), "settwister: benchmark is 'nonsense', expected one of 'twist'"),
     ],
