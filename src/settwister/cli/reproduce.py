@@ -11,7 +11,9 @@ from settwister import paper
 from settwister.cli.output import JsonOption, print_rows, print_table, progress
 from settwister.errors import InputError
 from settwister.experiments import BUDGETS, TABLES, Cell, RunStore, cells, rows, run_missing
+from settwister.experiments.page import table_page
 from settwister.experiments.render import latex, lines, markdown, title
+from settwister.files import new_file
 from settwister.paper.cost import Count
 from settwister.tasks import load_digits
 
@@ -42,6 +44,7 @@ def reproduce(
     ] = False,
     as_markdown: Annotated[bool, typer.Option("--markdown", help="Print Markdown.")] = False,
     as_latex: Annotated[bool, typer.Option("--latex", help="Print LaTeX.")] = False,
+    html: Annotated[Path | None, typer.Option(help="Also write a page with the learning curves.")] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Reproduce a table of the paper: run what is missing, then print our numbers beside the published ones.
@@ -65,6 +68,9 @@ def reproduce(
     if chosen:
         _train(chosen, store, budget, wanted, epochs, data_dir, holdout_digits)
     found = rows(chosen, store, budget, wanted)
+    if html is not None:
+        with new_file(html) as staging:
+            staging.write_text(table_page(found), encoding="utf-8")
     counts = {t: COUNTED[t]() for t in counted}
     if as_json:
         print_rows([*(c.as_row() for t in counted for c in counts[t]), *(row.as_row() for row in found)])

@@ -1,0 +1,37 @@
+"""A table of the paper as a page: the numbers, and every model's learning curve."""
+
+from collections.abc import Sequence
+from html import escape
+
+from settwister.experiments.render import NAMES, lines, title
+from settwister.experiments.runner import Row
+from settwister.report import html_table, line_chart, page
+
+
+def table_page(rows: Sequence[Row]) -> str:
+    """One self-contained HTML page for rows of one or more tables."""
+    sections = []
+    for name in dict.fromkeys(row.cell.table for row in rows):
+        of_table = [row for row in rows if row.cell.table == name]
+        header, body = lines(of_table, "\0{}\1")
+        marked = [[escape(cell).replace("\0", "<strong>").replace("\1", "</strong>") for cell in line] for line in body]
+        sections.append(f"<h2>{escape(title(name))}</h2>{html_table(header, marked, words=2)}")
+        for task in dict.fromkeys(row.cell.task for row in of_table):
+            sections.append(_curves(name, task, [row for row in of_table if row.cell.task == task]))
+    note = (
+        '<p class="note">Mean and deviation over seeds on the test split, at the epoch with the best validation score. '
+        "Bold: the best, and all that a two-sample t-test at p = 0.05 cannot tell from it. Seconds are per epoch and "
+        "seed on the machine that ran them; the paper's numbers are its own.</p>"
+    )
+    return page("Set Twister: the paper's tables, run again", note + "".join(sections))
+
+
+def _curves(table: str, task: str, rows: Sequence[Row]) -> str:
+    """Validation scores by epoch, averaged over seeds."""
+    series = {}
+    for row in rows:
+        curves = [run["curves"]["validation_score"] for run in row.runs]
+        series[NAMES.get(row.cell.model, row.cell.model)] = [sum(at) / len(at) for at in zip(*curves, strict=True)]
+    mae = rows[0].cell.metric == "mae"
+    chart = line_chart(series, "epoch", f"{task}: validation {'MAE' if mae else 'accuracy'}", log_y=mae)
+    return f'<section id="{escape(table)}-{escape(task)}">{chart}</section>'
