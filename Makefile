@@ -28,9 +28,11 @@ test: lint
 
 bench: install
 	$(BIN)/settwister bench twist
+	$(BIN)/settwister bench sets
 
 docs: install
 	$(BIN)/python docs/theory_plots.py
+	$(BIN)/python docs/results_page.py
 
 clean:
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,7 +1,9 @@
 """What the documentation shows runs, and what it links to is there."""
 
 import re
+import runpy
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,6 +21,11 @@ def test_python_examples_run(page: Path) -> None:
 def test_links_lead_somewhere(page: Path) -> None:
     for target in re.findall(r"\]\(([^)#:]+)\)", page.read_text()):
         assert (page.parent / target).exists(), f"{page.name} links to {target}"
+
+
+def test_results_are_what_the_run_files_say() -> None:
+    space: dict[str, Any] = runpy.run_path(str(ROOT / "docs" / "results_page.py"))
+    assert (ROOT / "docs" / "results.md").read_text() == space["text"](), "run make docs"
 
 
 def test_the_architecture_names_every_part() -> None:

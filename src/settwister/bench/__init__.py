@@ -2,9 +2,9 @@
 
 from collections.abc import Callable
 
-from settwister.bench import twist
+from settwister.bench import sets, twist
 from settwister.bench.timing import Row
 
-BENCHMARKS: dict[str, Callable[[], list[Row]]] = {"twist": twist.rows}
+BENCHMARKS: dict[str, Callable[[], list[Row]]] = {"twist": twist.rows, "sets": sets.rows}
 
 __all__ = ["BENCHMARKS", "Row"]

@@ -16,6 +16,7 @@ def bench(
     """Measure speed on this machine, each thing against another in the same run, best of several rounds.
 
     [bold]twist[/]: the forms of the twist at M=8, k=4, forward and backward, and whole models of larger M and k.
+    [bold]sets[/]: a training step of Set Twister against DeepSets, stacked seeds against a plain loop, growth with n.
 
     Example: [cyan]settwister bench twist[/]
     """

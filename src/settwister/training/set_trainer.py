@@ -65,7 +65,7 @@ def train(
     groups = [list(range(len(seeds)))] if Stack(models).stackable else [[i] for i in range(len(seeds))]
     found = []
     for number, group in enumerate(groups):
-        trainer = _Trainer(
+        trainer = SetTrainer(
             [models[i] for i in group], [data(seeds[i]) for i in group], [seeds[i] for i in group], recipe
         )
         before = number * recipe.epochs
@@ -83,7 +83,14 @@ def _initialised(build: Callable[[], SetModel], seed: int) -> SetModel:
         return build()
 
 
-class _Trainer:
+class SetTrainer:
+    """Seeds of one architecture, trained together.
+
+    Args:
+        models: one per seed, equal but for their values.
+        data: one per seed.
+    """
+
     def __init__(
         self, models: Sequence[SetModel], data: Sequence[Sequences], seeds: Sequence[int], recipe: Recipe
     ) -> None:

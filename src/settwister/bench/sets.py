@@ -1,0 +1,122 @@
+"""Training set models: what a step costs, what stacking seeds gains, and how cost grows with the set."""
+
+import itertools
+import math
+from collections.abc import Callable
+
+import torch
+from torch import Tensor, nn
+
+from settwister import paper
+from settwister.bench.timing import Row, best_times, compare
+from settwister.experiments.cells import Cell
+from settwister.nn import BlockLinear, SetModel, SetTwister
+from settwister.sets import Sets
+from settwister.training import Recipe
+from settwister.training.set_trainer import SetTrainer
+
+SEEDS = 5
+BATCH = 128
+LENGTHS = (10, 100, 1_000, 10_000)
+QUADRATIC_LENGTHS = (10, 100, 1_000)
+
+
+def rows(rounds: int = 30) -> list[Row]:
+    """Set Twister's step against DeepSets', the stacked trainer against a plain loop, and slopes in the set's size."""
+    return [*_steps(rounds), *_growth(max(3, rounds // 6))]
+
+
+def _steps(rounds: int) -> list[Row]:
+    twister = _stacked_step(Cell("integers", "set_twister_m2_k2", "variance"), SEEDS)
+    deepsets = _stacked_step(Cell("integers", "deepsets", "variance"), SEEDS)
+    plain = _plain_step()
+    runs = {
+        "Set Twister, integers": twister,
+        "DeepSets, integers": deepsets,
+        "Set Twister, images": _stacked_step(Cell("images", "set_twister_m2_k2", "variance"), 1),
+        "DeepSets, images": _stacked_step(Cell("images", "deepsets", "variance"), 1),
+        "a plain loop": plain,
+    }
+    times = best_times(runs, rounds)
+    per_seed = times | {"stacked trainer, per seed": times["Set Twister, integers"] / SEEDS}
+    return [
+        compare(times, "Set Twister, integers", "DeepSets, integers"),
+        compare(times, "Set Twister, images", "DeepSets, images"),
+        compare(per_seed, "stacked trainer, per seed", "a plain loop"),
+    ]
+
+
+def _stacked_step(cell: Cell, seeds: int) -> Callable[[], object]:
+    """One compiled training step of all seeds, as the trainer takes it."""
+    sizes = dict(train=BATCH, validation=1, test=1) | (dict(pool=2000) if cell.images else {})
+    task = cell.data(**sizes)
+    data = [task.generate(seed) for seed in range(seeds)]
+    trainer = SetTrainer([cell.build() for _ in range(seeds)], data, list(range(seeds)), Recipe(1, 1e-3))
+    order = torch.arange(BATCH).expand(seeds, -1)
+    batch, target = trainer.batch("train", order), trainer.targets("train", order)
+    state = trainer.stack.initial
+    step = torch.compile(trainer.step, dynamic=False)
+    number, rate = torch.tensor(1.0), torch.full((seeds, 1), 1e-3)
+    return lambda: step(state, state * 0, state * 0, number, rate, batch, target)
+
+
+class _Masked(nn.Linear):
+    """A block-diagonal layer as a masked dense one."""
+
+    def __init__(self, blocks: int, in_features: int, out_features: int) -> None:
+        super().__init__(in_features, out_features)
+        block = torch.ones(out_features // blocks, in_features // blocks)
+        self.register_buffer("mask", torch.block_diag(*[block] * blocks))
+
+    def forward(self, x: Tensor) -> Tensor:
+        assert isinstance(self.mask, Tensor)
+        return nn.functional.linear(x, self.weight * self.mask, self.bias)
+
+
+def _plain_step() -> Callable[[], object]:
+    """What one would write first: one seed, eager, masked layers, every occurrence gathered, torch's own Adam."""
+    model = paper.model("integers", "set_twister_m2_k2", "variance")
+    assert isinstance(model, SetTwister)
+    for i, layer in enumerate(model.phi):
+        if isinstance(layer, BlockLinear):
+            blocks, fan_in, fan_out = layer.weight.shape
+            model.phi[i] = _Masked(blocks, blocks * fan_in, blocks * fan_out)
+    optimiser = torch.optim.Adam(model.parameters(), lr=1e-3)
+    embedding, numbers = torch.rand(100, 100) - 0.5, torch.randint(100, (BATCH, 10))
+    target = numbers.float().var(1, correction=0, keepdim=True)
+    pairs = list(itertools.product(range(2), repeat=2))
+
+    def step() -> None:
+        sums = model.phi(embedding[numbers]).sum(1).unflatten(-1, (2, -1))
+        products = torch.stack([sums[:, u] * sums[:, v] for u, v in pairs], dim=1)
+        twisted = (products * model.twist.alpha["2"]).sum(1) + model.twist.bias["2"]
+        loss = (model.rho(twisted) - target).abs().mean()
+        optimiser.zero_grad()
+        loss.backward()
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimiser.step()
+
+    return step
+
+
+def _growth(rounds: int) -> list[Row]:
+    """The slope of log time on log n, forward and backward: 1 is linear, 2 quadratic. ``ratio`` is the slope."""
+    found = []
+    for name, lengths in (
+        ("set_twister_m2_k2", LENGTHS),
+        ("deepsets", LENGTHS),
+        ("janossy_2ary", QUADRATIC_LENGTHS),
+        ("set_transformer", QUADRATIC_LENGTHS),
+    ):
+        model = paper.model("integers", name, "variance")
+        times = best_times({str(n): _pass(model, n) for n in lengths}, rounds, warm_up=1)
+        longest, before = times[str(lengths[-1])], times[str(lengths[-2])]
+        slope = math.log(longest / before) / math.log(lengths[-1] / lengths[-2])
+        against = f"n = {lengths[-2]:,}, of which the slope in log n is the ratio"
+        found.append(Row(f"{name}, n = {lengths[-1]:,}", slope, longest * 1e3, before * 1e3, "ms", against))
+    return found
+
+
+def _pass(model: SetModel, n: int) -> Callable[[], object]:
+    sets = Sets.dense(torch.rand(8, n, model.in_dim) - 0.5)
+    return lambda: model(sets).sum().backward()
