@@ -33,6 +33,7 @@ bench: install
 docs: install
 	$(BIN)/python docs/theory_plots.py
 	$(BIN)/python docs/results_page.py
+	$(BIN)/python docs/digits_sheet.py
 
 clean:
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis

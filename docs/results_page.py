@@ -9,13 +9,13 @@ ROOT = Path(__file__).parent.parent
 HEAD = """# The arithmetic tables, run again
 
 Written by `make docs` from the run files in `results/`; nothing here is typed. `settwister reproduce TABLE` prints the
-same and runs what is missing. Budget `quick`: our recipe (targets standardised, Adam, a cosine from a high rate after 5%
-of warm-up, gradients clipped at 1; `experiments/recipes.py`), on two CPU cores. The paper's rows have its architectures
-to the parameter; "our defaults" is the library's Set Twister at DeepSets' parameter count within 2%.
+same and runs what is missing. Budget `quick`: our recipe (targets standardised, Adam, a cosine from a high rate after
+5% of warm-up, gradients clipped at 1; `experiments/recipes.py`), on two CPU cores. The paper's rows have its
+architectures to the parameter; "our defaults" is the library's Set Twister at DeepSets' parameter count within 2%.
 
 Mean(deviation) over seeds on the test split, at the epoch with the best validation score. Bold: the best of what was
-run, and all that a two-sample t-test at p = 0.05 cannot tell from it. Seconds are per epoch and seed, on one core, seeds
-stacked. The paper's numbers are after 2,000 epochs (maxmin on integers: 40,000; linear rho: 1,000).
+run, and all that a two-sample t-test at p = 0.05 cannot tell from it. Seconds are per epoch and seed, on one core,
+seeds stacked. The paper's numbers are after 2,000 epochs (maxmin on integers: 40,000; linear rho: 1,000).
 """
 
 

@@ -229,3 +229,16 @@ def test_image_sequences_show_what_their_targets_say(tmp_path: Path) -> None:
     assert held_out.index["train"].max() < 200 <= held_out.index["test"].min()
     tests = held_out.elements[held_out.index["test"][0, 0]].reshape(28, 28).numpy()
     assert (stream.digits.test_x == tests).all(axis=(1, 2)).any()
+
+
+@pytest.mark.skipif(load_digits().name != "mnist", reason="no MNIST: point SETTWISTER_DATA at a folder that has it")
+def test_real_mnist_is_whole_and_its_deformations_stay_close() -> None:
+    stream = InfiMnist.open(load_digits())
+    assert (len(stream.digits.train_x), len(stream.digits.test_x)) == (60_000, 10_000)
+    assert np.bincount(stream.digits.train_y).min() > 5000
+    numbers = 70_000 + 100 * np.arange(500)
+    deformed = stream.images(numbers).astype(float)
+    originals = stream.digits.train_x[(numbers - 10_000) % 60_000].astype(float)
+    ink = deformed.mean(axis=(1, 2)) / originals.mean(axis=(1, 2))
+    assert 0.95 < np.median(ink) < 1.15, "a deformation moves ink, and makes or loses little of it"
+    assert np.corrcoef(deformed.ravel(), originals.ravel())[0, 1] > 0.5
