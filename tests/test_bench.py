@@ -1,7 +1,9 @@
 """Benchmarks measure what they say; how fast things are is for ``settwister bench``, not for a test."""
 
+import pytest
 import torch
 
+from settwister.bench import sets as bench_sets
 from settwister.bench import twist as bench_twist
 from settwister.bench.timing import best_times, compare
 from settwister.functional import multisets, num_multisets, twist
@@ -18,6 +20,17 @@ def test_rows_are_ratios() -> None:
     for row in rows:
         assert row.ratio == row.other / row.ours
         assert set(row.as_row()) == {"name", "ratio", "ours", "other", "unit", "against"}
+
+
+def test_sets_are_measured_for_training_and_growth(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small sizes, not compiled: that every row is there and says what it is."""
+    monkeypatch.setattr(bench_sets, "LENGTHS", (10, 20))
+    monkeypatch.setattr(bench_sets, "QUADRATIC_LENGTHS", (10, 20))
+    monkeypatch.setattr(torch, "compile", lambda function, **options: function)
+    rows = bench_sets.rows(rounds=1)
+    assert [row.against for row in rows[:3]] == ["DeepSets, integers", "DeepSets, images", "a plain loop"]
+    assert all("slope of log time on log n" in row.name for row in rows[3:])
+    assert len(rows) == 7
 
 
 def test_runs_take_turns_and_the_best_counts() -> None:

@@ -112,8 +112,8 @@ def _growth(rounds: int) -> list[Row]:
         times = best_times({str(n): _pass(model, n) for n in lengths}, rounds, warm_up=1)
         longest, before = times[str(lengths[-1])], times[str(lengths[-2])]
         slope = math.log(longest / before) / math.log(lengths[-1] / lengths[-2])
-        against = f"n = {lengths[-2]:,}, of which the slope in log n is the ratio"
-        found.append(Row(f"{name}, n = {lengths[-1]:,}", slope, longest * 1e3, before * 1e3, "ms", against))
+        what = f"{name}: slope of log time on log n (in place of a ratio), n = {lengths[-1]:,}"
+        found.append(Row(what, slope, longest * 1e3, before * 1e3, "ms", f"n = {lengths[-2]:,}"))
     return found
 
 

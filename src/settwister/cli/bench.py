@@ -26,8 +26,8 @@ def bench(
         print_rows(row.as_row() for row in rows)
         return
     print_table(
-        f"{name}: how many times faster, forward and backward",
-        ["ours", "times faster", "ours", "other", "against"],
+        f"{name}: other time / our time, best of several rounds in one run",
+        ["what", "ratio", "ours", "other", "against"],
         [
             (row.name, f"{row.ratio:.2f}", f"{row.ours:.2f} {row.unit}", f"{row.other:.2f} {row.unit}", row.against)
             for row in rows

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.progress import TaskID
 
 from settwister import paper
 from settwister.cli.output import JsonOption, print_rows, print_table, progress
@@ -102,12 +103,12 @@ def _train(
             "settwister: no MNIST was found, so scikit-learn's 8×8 digits, enlarged, stand in for it", file=sys.stderr
         )
     with progress() as bars:
-        shown: dict[Cell, int] = {}
+        shown: dict[Cell, TaskID] = {}
 
         def tell(cell: Cell, done: int, total: int, note: str) -> None:
             if cell not in shown:
                 shown[cell] = bars.add_task(f"{cell.table} {cell.task} {cell.model}", total=total, note="")
-            bars.update(shown[cell], completed=done, note=note)  # type: ignore[arg-type]
+            bars.update(shown[cell], completed=done, note=note)
 
         run_missing(chosen, store, budget, seeds=seeds, epochs=epochs, image_options=images, tell=tell)
     for path in store.set_aside:

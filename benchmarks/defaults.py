@@ -1,0 +1,45 @@
+"""Why SetTwister's defaults are what they are: one choice changed at a time, on two of the paper's tasks.
+
+    python benchmarks/defaults.py [variance|maxmin] [choice ...]
+
+About two minutes a line on one core. The table in docs/defaults.md is what this printed.
+"""
+
+import sys
+
+from settwister import SetTwister
+from settwister.tasks import IntegerTask
+from settwister.training import Recipe, train
+
+SEEDS = (0, 1)
+TASKS = {  # width of phi and rho, recipe
+    "variance": ((16, 46), (100,), Recipe(60, 5e-3)),
+    "maxmin": ((60, 60), (50, 50), Recipe(60, 2e-3)),
+}
+CHOICES = {
+    "defaults": {},
+    "norm=None": {"norm": None},
+    "norm='layer'": {"norm": "layer"},
+    "lower_orders=None": {"lower_orders": None},
+    "activation='tanh'": {"activation": "tanh"},
+    "the paper's form": {"norm": None, "lower_orders": None, "activation": "tanh"},
+}
+
+
+def main(tasks: list[str], choices: list[str]) -> None:
+    for task in tasks:
+        phi, rho, recipe = TASKS[task]
+        for choice in choices:
+            found = train(
+                lambda phi=phi, rho=rho, choice=choice: SetTwister(100, 1, phi, rho, **CHOICES[choice]),
+                IntegerTask(task, length=10).generate,
+                SEEDS,
+                recipe,
+            )
+            scores = ", ".join(f"{trained.test:.3f}" for trained in found)
+            print(f"| {task} | {choice} | {scores} | {found[0].model.num_parameters():,} |", flush=True)
+
+
+if __name__ == "__main__":
+    named = sys.argv[1:]
+    main([n for n in named if n in TASKS] or list(TASKS), [n for n in named if n in CHOICES] or list(CHOICES))
