@@ -7,7 +7,7 @@ import typer
 from rich.progress import Progress, TaskID
 
 from settwister.cli.output import JsonOption, print_rows, print_table, progress
-from settwister.demo import LENGTH, MODELS, TEST, VOCABULARY, VarianceTask, train_for
+from settwister.demo import MODELS, TASK, train_for
 
 
 def demo(
@@ -23,24 +23,25 @@ def demo(
 
     Example: [cyan]settwister demo --seconds 5[/]
     """
-    task = VarianceTask.generate(seed)
+    data = TASK.generate(seed)
     results = []
     with progress() as bars:
         for name in MODELS:
             bar = bars.add_task(f"{name:>23}", total=1.0, note="")
-            results.append(train_for(name, task, seconds, seed, partial(_tell, bars, bar)))
+            results.append(train_for(name, data, seconds, seed, partial(_tell, bars, bar)))
             _tell(bars, bar, 1.0, f"test MAE {results[-1].mae:.2f}")
     if as_json:
         print_rows(result.as_row() for result in results)
         return
-    spread = float((task.target(task.test) - task.target(task.test).median()).abs().mean())
+    answers = data.target["test"]
+    spread = float((answers - answers.median()).abs().mean())
     print_table(
-        f"Variance of {LENGTH} integers below {VOCABULARY}, {seconds:g} s of training each",
+        f"Variance of {TASK.length} integers below {TASK.vocabulary}, {seconds:g} s of training each",
         ["model", "test MAE", "sets seen", "parameters"],
         [(r.model, f"{r.mae:.2f}", f"{r.sets_seen:,}", f"{r.parameters:,}") for r in results],
     )
     typer.echo(
-        f"Mean absolute error on {TEST:,} new sets, lower is better; "
+        f"Mean absolute error on {TASK.test:,} new sets, lower is better; "
         f"always answering the median would give {spread:.1f}."
     )
 
