@@ -176,7 +176,7 @@ def test_only_what_is_missing_is_run(tmp_path: Path) -> None:
 def reproduce(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "settwister", "reproduce", *arguments],
-        capture_output=True, text=True, check=False, timeout=300,
+        capture_output=True, text=True, check=False, timeout=300, env=os.environ | {"COLUMNS": "120"},
     )  # fmt: skip
 
 
@@ -188,7 +188,7 @@ def test_reproduce_trains_every_model_of_a_table(tmp_path: Path) -> None:
     assert {row["model"] for row in found} == {*paper.models_of("integers"), PLUS}
     started = time.time()
     people = reproduce("integers", "--budget", "smoke", "--runs", str(tmp_path), "--tasks", "range")
-    assert "our defaults" in people.stdout
+    assert "Set Twister, our defaults" in people.stdout
     assert "0.999(0.001)" in people.stdout
     newest = max(path.stat().st_mtime for path in tmp_path.rglob("seed-*.json"))
     assert newest < started, "nothing is run twice"
