@@ -154,7 +154,10 @@ def test_only_what_is_missing_is_run(tmp_path: Path) -> None:
     store = RunStore(tmp_path, "smoke")
     chosen = cells("integers", ["deepsets"], ["variance", "range"])
     told: list[tuple[str, int]] = []
-    note = lambda cell, done, total, text: told.append((cell.task, done))  # noqa: E731
+
+    def note(cell: Cell, done: int, total: int, text: str) -> None:
+        told.append((cell.task, done))
+
     run_missing(chosen, store, "smoke", tell=note)
     assert told == [("variance", 0), ("variance", 1), ("range", 0), ("range", 1)]
     before = [store.path(cell, 0).read_bytes() for cell in chosen]
@@ -238,7 +241,8 @@ def test_seeds_by_range() -> None:
 
 def test_a_killed_command_loses_nothing_that_was_finished(tmp_path: Path) -> None:
     """kill -9 in the middle of a table; the same command then runs only the rest, and the numbers are the same."""
-    arguments = ["integers", "--budget", "smoke", "--epochs", "12", "--tasks", "variance,range", "--models", "deepsets,set_twister_m2_k2"]  # fmt: skip # noqa: E501
+    chosen = ["--tasks", "variance,range", "--models", "deepsets,set_twister_m2_k2"]
+    arguments = ["integers", "--budget", "smoke", "--epochs", "12", *chosen]
     undisturbed = reproduce(*arguments, "--runs", str(tmp_path / "a"), "--json")
     command = [sys.executable, "-m", "settwister", "reproduce", *arguments, "--runs", str(tmp_path / "b")]
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
