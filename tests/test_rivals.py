@@ -21,7 +21,9 @@ def test_block_linear_is_a_masked_linear() -> None:
     layer = BlockLinear(3, 6, 12)
     torch.nn.init.normal_(layer.bias)
     x = torch.randn(5, 6)
-    torch.testing.assert_close(layer(x), x @ block_diagonal(layer.weight).t() + layer.bias)
+    dense = x @ block_diagonal(layer.weight).t() + layer.bias
+    torch.testing.assert_close(layer(x), dense.reshape(5, 3, 4))
+    torch.testing.assert_close(layer(x.reshape(5, 3, 2)), layer(x))
 
 
 @pytest.mark.parametrize("independent", [False, True])

@@ -23,12 +23,13 @@ class BlockLinear(nn.Module):
         in_features, out_features: total widths, multiples of M.
 
     Shapes:
-        (…, in_features) → (…, out_features)
+        (…, in_features) or, from a layer of the same kind, (…, M, in_features / M) → (…, M, out_features / M). The
+        blocks keep an axis of their own because compiled code vectorises over rows that are whole.
 
     Example:
         >>> layer = BlockLinear(2, 4, 6)
         >>> tuple(layer.weight.shape), tuple(layer(torch.ones(5, 4)).shape)
-        ((2, 2, 3), (5, 6))
+        ((2, 2, 3), (5, 2, 3))
     """
 
     def __init__(self, blocks: int, in_features: int, out_features: int, bias: bool = True) -> None:
@@ -50,9 +51,10 @@ class BlockLinear(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         blocks, fan_in, fan_out = self.weight.shape
+        before = x.shape[:-1] if x.shape[-1] == blocks * fan_in else x.shape[:-2]
         split = x.reshape(-1, blocks, fan_in).transpose(0, 1)
-        out = torch.bmm(split, self.weight).transpose(0, 1).reshape(*x.shape[:-1], blocks * fan_out)
-        return out if self.bias is None else out + self.bias
+        out = torch.bmm(split, self.weight).transpose(0, 1).reshape(*before, blocks, fan_out)
+        return out if self.bias is None else out + self.bias.view(blocks, fan_out)
 
     def extra_repr(self) -> str:
         blocks, fan_in, fan_out = self.weight.shape
@@ -84,7 +86,7 @@ def mlp(
     Args:
         blocks: how many blocks the block-diagonal layers have.
         block_layers: how many layers, counted from the last, are block-diagonal. The first layer never is: every branch
-            reads the whole input.
+            reads the whole input. What comes out of them has an axis of the blocks, see :class:`BlockLinear`.
         activate_last: also after the last layer, as phi does; rho does not.
     """
     first_block = max(1, len(widths) - block_layers) if blocks > 1 else len(widths)

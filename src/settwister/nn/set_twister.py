@@ -79,7 +79,7 @@ class SetTwister(SetModel):
         self.rho = self._rho(self.twist.out_dim, tuple(rho), activation, bias=bias, dropout=dropout)
 
     def _forward(self, sets: Sets) -> Tensor:
-        branches = self.phi(sets.elements).unflatten(-1, (self.twist.M, self.twist.dim))
+        branches = self.phi(sets.elements).reshape(-1, self.twist.M, self.twist.dim)
         if self.twist.distinct:
             branches = branches.to(torch.promote_types(branches.dtype, torch.float32))
         sums = sets.sum(self.twist.lift(branches))
