@@ -33,6 +33,7 @@ bench: install
 docs: install
 	$(BIN)/python docs/theory_plots.py
 	$(BIN)/python docs/results_page.py
+	$(BIN)/python docs/training_curves.py
 	$(BIN)/python docs/digits_sheet.py
 
 clean:

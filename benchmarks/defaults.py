@@ -11,7 +11,7 @@ from settwister import SetTwister
 from settwister.tasks import IntegerTask
 from settwister.training import Recipe, train
 
-SEEDS = (0, 1)
+SEEDS = (5, 6)  # not those of the tables
 TASKS = {  # width of phi and rho, recipe
     "variance": ((16, 46), (100,), Recipe(60, 5e-3)),
     "maxmin": ((60, 60), (50, 50), Recipe(60, 2e-3)),

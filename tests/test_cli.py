@@ -72,7 +72,7 @@ def test_bad_usage_is_exit_2_without_a_traceback(arguments: tuple[str, ...]) -> 
     assert done.stderr
 
 
-@pytest.mark.parametrize("command", ["demo", "reproduce", "bench"])
+@pytest.mark.parametrize("command", ["demo", "reproduce", "bench", "datasets"])
 def test_help_has_an_example(command: str) -> None:
     done = run(command, "--help")
     assert done.returncode == 0

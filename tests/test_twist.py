@@ -131,8 +131,8 @@ def test_asinh_keeps_products_of_huge_sets_finite_and_in_order() -> None:
     plain = st.Twist(2, 3, 4, "multiset")
     plain.alpha.load_state_dict(module.alpha.state_dict())
     sums = torch.randn(5, 2, 4) * 13_000
-    torch.testing.assert_close(module(sums), plain(sums).asinh())
-    assert module(sums).abs().max() < 50
+    torch.testing.assert_close(module(sums), 2 * (plain(sums) / 2).asinh())
+    assert module(sums).abs().max() < 100
     near_zero = sums * 1e-6
     torch.testing.assert_close(module(near_zero), plain(near_zero), atol=1e-6, rtol=1e-3)
 

@@ -1,4 +1,4 @@
-"""Writes that happen wholly or not at all."""
+"""Where data is looked for, and writes that happen wholly or not at all."""
 
 import ctypes
 import os
@@ -9,8 +9,30 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from settwister.errors import InputError
+
 _AT_FDCWD = -100
 _RENAME_EXCHANGE = 2
+
+
+def data_folder(given: str | Path | None = None) -> Path | None:
+    """The data directory: as given, else ``SETTWISTER_DATA``, else the user's cache folder if it is there."""
+    if given is not None:
+        folder = Path(given).expanduser()
+        if not folder.is_dir():
+            raise InputError(f"the data directory {folder} is not there, expected a folder: check --data-dir")
+        return folder
+    if named := os.environ.get("SETTWISTER_DATA"):
+        folder = Path(named).expanduser()
+        if not folder.is_dir():
+            raise InputError(f"SETTWISTER_DATA is {named}, expected a folder that exists: correct or unset it")
+        return folder
+    return cache_folder() if cache_folder().is_dir() else None
+
+
+def cache_folder() -> Path:
+    """The user's own cache folder, whether or not it is there."""
+    return Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")).expanduser() / "settwister"
 
 
 @contextmanager

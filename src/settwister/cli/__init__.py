@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from settwister._version import __version__
-from settwister.cli import bench, demo, reproduce
+from settwister.cli import bench, datasets, demo, reproduce
 from settwister.errors import InputError
 
 app = typer.Typer(
@@ -21,6 +21,7 @@ app = typer.Typer(
 app.command("demo")(demo.demo)
 app.command("reproduce")(reproduce.reproduce)
 app.command("bench")(bench.bench)
+app.command("datasets")(datasets.datasets)
 
 
 def _print_version(wanted: bool) -> None:

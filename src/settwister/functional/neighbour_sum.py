@@ -89,6 +89,15 @@ class Csr:
         transpose = Transpose(ptr, self.rows[order].to(ptr.dtype), order)
         return Csr(self.ptr, self.index, self.num_elements, self.weight, transpose)
 
+    def take(self, index: Tensor) -> "Csr":
+        """Some rows, in the given order, without a transpose."""
+        lengths = self.lengths[index].long()
+        ptr = torch.cat([lengths.new_zeros(1), lengths.cumsum(0)])
+        first = (self.ptr[index].long() - ptr[:-1]).repeat_interleave(lengths)
+        places = first + torch.arange(len(first), device=index.device)
+        weight = None if self.weight is None else self.weight[places]
+        return Csr(ptr.to(self.ptr.dtype), self.index[places], self.num_elements, weight)
+
     def sum(self, values: Tensor) -> Tensor:
         """``A · values``: (U, F) → (B, F)."""
         return neighbour_sum(values, self)

@@ -2,11 +2,13 @@
 
 import math
 from collections.abc import Callable
+from itertools import pairwise
 
 import torch
 from torch import Tensor, nn
 
 from settwister.errors import InputError
+from settwister.nn.dropout import Dropout
 
 ACTIVATIONS: dict[str, Callable[[], nn.Module]] = {"tanh": nn.Tanh, "relu": nn.ReLU, "gelu": nn.GELU}
 
@@ -80,6 +82,7 @@ def mlp(
     activate_last: bool = True,
     bias: bool = True,
     dropout: float = 0.0,
+    first: Callable[[int, int, bool], nn.Module] = linear,
 ) -> nn.Sequential:
     """A feed-forward network ``in_dim → widths[0] → …``.
 
@@ -88,13 +91,15 @@ def mlp(
         block_layers: how many layers, counted from the last, are block-diagonal. The first layer never is: every branch
             reads the whole input. What comes out of them has an axis of the blocks, see :class:`BlockLinear`.
         activate_last: also after the last layer, as phi does; rho does not.
+        first: makes the first layer from its widths and ``bias``.
     """
     first_block = max(1, len(widths) - block_layers) if blocks > 1 else len(widths)
     layers: list[nn.Module] = []
-    for i, (before, after) in enumerate(zip((in_dim, *widths[:-1]), widths, strict=True)):
-        layers.append(linear(before, after, bias) if i < first_block else BlockLinear(blocks, before, after, bias))
+    for i, (before, after) in enumerate(pairwise((in_dim, *widths))):
+        dense = first if i == 0 else linear
+        layers.append(dense(before, after, bias) if i < first_block else BlockLinear(blocks, before, after, bias))
         if i < len(widths) - 1 or activate_last:
             layers.append(ACTIVATIONS[activation]())
             if dropout:
-                layers.append(nn.Dropout(dropout))
+                layers.append(Dropout(dropout))
     return nn.Sequential(*layers)

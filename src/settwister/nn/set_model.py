@@ -1,38 +1,29 @@
-"""What every set model shares: it is called on :class:`Sets`, knows its configuration, saves and opens itself."""
+"""What every set model shares: it is called on :class:`Sets` and checks them."""
 
-from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from settwister._checks import choice, whole_number
+from settwister._checks import choice
 from settwister.errors import InputError
-from settwister.nn import storage
+from settwister.functional.incidence import Incidence
 from settwister.nn.mlp import ACTIVATIONS, mlp
+from settwister.nn.saved import Saved
 from settwister.sets import Sets
 
 POOLS = ("sum", "mean", "sqrt")
 
 
-class SetModel(nn.Module):
+class SetModel(Saved):
     """A permutation-invariant function of sets: ``model(sets)`` is (B, out_dim).
 
     A subclass implements ``_forward`` and passes its constructor's arguments on as ``config``. A set's output never
     depends on the other sets in the batch, and an empty set has one.
     """
 
-    registry: ClassVar[dict[str, type["SetModel"]]] = {}
-
-    def __init_subclass__(cls) -> None:
-        super().__init_subclass__()
-        SetModel.registry[cls.__name__] = cls
-
     def __init__(self, config: dict[str, Any]) -> None:
-        super().__init__()
-        self.config = config
-        self.in_dim = whole_number("in_dim", config["in_dim"])
-        self.out_dim = whole_number("out_dim", config["out_dim"])
+        super().__init__(config)
         choice("activation", config.get("activation", "tanh"), ACTIVATIONS)
         choice("pool", config.get("pool", "sum"), POOLS)
 
@@ -57,39 +48,12 @@ class SetModel(nn.Module):
     def _forward(self, sets: Sets) -> Tensor:
         raise NotImplementedError
 
-    def _like(self) -> Tensor:
-        """A parameter, for its type and device."""
-        return next(self.parameters())
-
-    def num_parameters(self) -> int:
-        """Trainable parameters."""
-        return sum(p.numel() for p in self.parameters() if p.requires_grad)
-
     def _rho(self, in_dim: int, widths: tuple[int, ...], activation: str, **options: Any) -> nn.Sequential:
         """From a representation to the output: hidden layers, then a linear one."""
         return mlp(in_dim, (*widths, self.out_dim), activation, activate_last=False, **options)
 
-    def save_pretrained(self, folder: str | Path, *, force: bool = False) -> None:
-        """Write ``model.safetensors`` and ``config.json`` into a new folder; nothing is ever half written.
 
-        Args:
-            force: replace a folder that exists.
-        """
-        storage.save(self, type(self).__name__, self.config, Path(folder), force=force)
-
-    @classmethod
-    def from_pretrained(cls, folder: str | Path) -> Self:
-        """Open a folder that :meth:`save_pretrained` wrote; called on :class:`SetModel` it opens any of them.
-
-        No code from the folder runs, and nothing is allocated before names and shapes have been compared.
-        """
-        model = storage.load(SetModel.registry, Path(folder))
-        if not isinstance(model, cls):
-            raise InputError(f"{folder} holds a {type(model).__name__}, expected a {cls.__name__}")
-        return model
-
-
-def pool_scale(sets: Sets, pool: str, like: Tensor) -> Tensor | None:
+def pool_scale(sets: Sets | Incidence, pool: str, like: Tensor) -> Tensor | None:
     """(B, 1) what sums are multiplied by: 1/n for ``mean``, 1/√n for ``sqrt``, None for ``sum``; 1 for an empty set."""
     if pool == "sum":
         return None

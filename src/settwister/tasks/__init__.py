@@ -1,6 +1,7 @@
 """The paper's arithmetic tasks: what is computed, on integers and on images of digits."""
 
-from settwister.tasks.digits import Digits, data_folder, load_digits
+from settwister.files import data_folder
+from settwister.tasks.digits import Digits, load_digits
 from settwister.tasks.images import ImageTask
 from settwister.tasks.infimnist import InfiMnist
 from settwister.tasks.integers import IntegerTask

@@ -1,7 +1,6 @@
 """Images of digits: MNIST from the user's data directory, or scikit-learn's small embedded ones."""
 
 import gzip
-import os
 import struct
 import zipfile
 from collections.abc import Mapping
@@ -13,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from settwister.errors import InputError
+from settwister.files import data_folder
 
 Images = NDArray[np.uint8]
 SIDE = 28
@@ -39,22 +39,6 @@ class Digits:
     train_y: Images
     test_x: Images
     test_y: Images
-
-
-def data_folder(given: str | Path | None = None) -> Path | None:
-    """The data directory: as given, else ``SETTWISTER_DATA``, else the user's cache folder if it is there."""
-    if given is not None:
-        folder = Path(given).expanduser()
-        if not folder.is_dir():
-            raise InputError(f"the data directory {folder} is not there, expected a folder: check --data-dir")
-        return folder
-    if named := os.environ.get("SETTWISTER_DATA"):
-        folder = Path(named).expanduser()
-        if not folder.is_dir():
-            raise InputError(f"SETTWISTER_DATA is {named}, expected a folder that exists: correct or unset it")
-        return folder
-    cache = Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")).expanduser() / "settwister"
-    return cache if cache.is_dir() else None
 
 
 def load_digits(data_dir: str | Path | None = None) -> Digits:

@@ -1,0 +1,77 @@
+"""Features of nodes: sparse ones from their entries, and the two ways of scaling them."""
+
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from settwister.errors import InputError
+from settwister.functional.neighbour_sum import Csr
+
+CONSTANT = 1e-12  # a column whose variance is this small beside its mean square is constant up to rounding
+
+
+def from_entries(
+    rows: NDArray[Any], columns: NDArray[Any], values: NDArray[Any] | None, num_rows: int, num_columns: int
+) -> Csr:
+    """Sparse features from (row, column, value); zeros are dropped, and values that are all 1 are not kept."""
+    if values is not None:
+        stored = values != 0
+        rows, columns, values = rows[stored], columns[stored], values[stored].astype(np.float32)
+    weight = None if values is None or bool((values == 1).all()) else torch.from_numpy(values)
+    entries = torch.from_numpy(rows.astype(np.int64)), torch.from_numpy(columns.astype(np.int64))
+    return Csr.from_pairs(*entries, num_rows, num_columns, weight).with_transpose()
+
+
+def from_rows(ptr: NDArray[Any], columns: NDArray[Any], values: NDArray[Any] | None, shape: tuple[int, int]) -> Csr:
+    """Sparse features from compressed rows, once every number in them has been looked at.
+
+    Raises:
+        InputError: where the rows do not follow each other, or a column or a value is not there.
+    """
+    num_rows, num_columns = shape
+    if ptr.dtype.kind not in "iu" or columns.dtype.kind not in "iu" or columns.ndim != 1:
+        raise InputError("the sparse features have row starts or columns that are not lists of whole numbers")
+    if ptr.shape != (num_rows + 1,):
+        raise InputError(f"the sparse features have {ptr.size} row starts, expected {num_rows + 1} for {num_rows} rows")
+    starts: NDArray[np.int64] = ptr.astype(np.int64)
+    lengths: NDArray[np.int64] = starts[1:] - starts[:-1]
+    if ptr[0] != 0 or ptr[-1] != columns.size or bool((lengths < 0).any()):
+        raise InputError(f"the sparse features have row starts that do not rise from 0 to {columns.size} entries")
+    if columns.size and (columns.min() < 0 or columns.max() >= num_columns):
+        raise InputError(f"the sparse features name column {columns.max()}, expected 0 to {num_columns - 1}")
+    if values is not None and (values.shape != columns.shape or values.dtype.kind not in "fiub"):
+        raise InputError(
+            f"the sparse features have {values.size} values ({values.dtype}), expected {columns.size} numbers"
+        )
+    return from_entries(np.repeat(np.arange(num_rows), lengths), columns, values, num_rows, num_columns)
+
+
+def scaled(x: Tensor | Csr) -> Tensor | Csr:
+    """Every column divided by its standard deviation over all nodes; a constant column is left as it is.
+
+    Standardising would also subtract the column's mean. That adds the same row to every node, which the bias of the
+    first linear layer absorbs, and it would make sparse features dense: so it is left out.
+
+    >>> scaled(torch.tensor([[0.0, 3.0], [4.0, 3.0]])).tolist()
+    [[0.0, 3.0], [2.0, 3.0]]
+    """
+    if isinstance(x, Tensor):
+        return x / _spread(x.double().var(0, correction=0), x.double().square().mean(0)).to(x.dtype)
+    nodes, columns = x.num_sets, x.index.long()
+    values = torch.ones(len(columns), dtype=torch.float64) if x.weight is None else x.weight.double()
+
+    def per_column(what: Tensor) -> Tensor:
+        return torch.zeros(x.num_elements, dtype=torch.float64).scatter_add(0, columns, what)
+
+    mean = per_column(values) / nodes
+    absent = nodes - per_column(torch.ones_like(values))
+    variance = (per_column((values - mean[columns]).square()) + absent * mean.square()) / nodes
+    spread = _spread(variance, per_column(values.square()) / nodes)
+    return Csr(x.ptr, x.index, x.num_elements, (values / spread[columns]).float(), x.transpose)
+
+
+def _spread(variance: Tensor, mean_square: Tensor) -> Tensor:
+    return torch.where(variance <= CONSTANT * mean_square, 1, variance).sqrt()

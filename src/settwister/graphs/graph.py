@@ -1,0 +1,133 @@
+"""A graph for single-hop classification: features, labels, and who is whose neighbour."""
+
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import torch
+from torch import Tensor
+
+from settwister.errors import InputError
+from settwister.functional.neighbour_sum import Csr
+from settwister.graphs.splits import Split
+
+UNKNOWN = -1
+
+
+@dataclass(frozen=True, eq=False)
+class Graph:
+    """Nodes with features and labels, each with the set of its neighbours.
+
+    Build one with :meth:`make`, which checks what it is given.
+
+    Args:
+        x: features, (N, d) dense, or sparse as a :class:`~settwister.functional.Csr` of N rows and d columns.
+        neighbours: N × N; row v holds v's neighbours.
+        y: (N,) labels from 0, -1 where unknown.
+        num_classes: how many there are, whether or not each occurs.
+        name: for people.
+        given_edges: how many edges there were before directions, duplicates and loops were seen to.
+        splits: named families of splits that came with the data.
+        balanced: whether the headline score is the mean of the classes' recalls, because the classes are uneven.
+    """
+
+    x: Tensor | Csr
+    neighbours: Csr
+    y: Tensor
+    num_classes: int
+    name: str = "graph"
+    given_edges: int = 0
+    splits: dict[str, list[Split]] = field(default_factory=dict)
+    balanced: bool = False
+
+    @classmethod
+    def make(
+        cls,
+        x: Tensor | Csr,
+        edges: Any,
+        y: Any,
+        *,
+        num_classes: int | None = None,
+        directed: bool = False,
+        loops: bool = False,
+        **more: Any,
+    ) -> Self:
+        """A graph from features, edges and labels.
+
+        Args:
+            edges: (2, E) pairs source, target, each undirected edge once or twice.
+            y: (N,) labels from 0; negative where unknown.
+            num_classes: one more than the largest label where left out.
+            directed: keep directions: only sources are neighbours. Otherwise an edge counts both ways.
+            loops: keep edges from a node to itself. Duplicates are always one edge.
+        """
+        nodes, width = num_rows(x), num_columns(x)
+        if nodes == 0 or width == 0:
+            raise InputError(f"x has {nodes} rows and {width} columns, expected at least one node and one feature")
+        values = x if isinstance(x, Tensor) else x.weight
+        if values is not None and not bool(values.isfinite().all()):
+            raise InputError("x has values that are NaN or infinite, expected finite numbers: drop or fill them first")
+        edges = torch.as_tensor(edges)
+        y = torch.as_tensor(y).long()
+        if y.shape != (nodes,):
+            raise InputError(f"y has shape {tuple(y.shape)}, expected ({nodes},), one label per row of x")
+        y = torch.where(y < 0, UNKNOWN, y)
+        found = int(y.max()) + 1
+        if num_classes is not None and found > num_classes:
+            raise InputError(f"y holds {found - 1}, expected labels below num_classes={num_classes}")
+        neighbours = neighbour_sets(edges, nodes, directed=directed, loops=loops)
+        classes = found if num_classes is None else num_classes
+        return cls(x, neighbours, y, classes, given_edges=edges.shape[1], **more)
+
+    @property
+    def num_nodes(self) -> int:
+        return self.neighbours.num_sets
+
+    @property
+    def num_features(self) -> int:
+        return num_columns(self.x)
+
+    @property
+    def num_edges(self) -> int:
+        """Unique edges, both directions counted once and loops not at all."""
+        rows, columns = self.neighbours.rows, self.neighbours.index.long()
+        pairs = torch.minimum(rows, columns) * self.num_nodes + torch.maximum(rows, columns)
+        return int(pairs[rows != columns].unique().numel())
+
+    @property
+    def degrees(self) -> Tensor:
+        """(N,) the sizes of the neighbourhoods."""
+        return self.neighbours.lengths
+
+    @property
+    def labelled(self) -> Tensor:
+        """The nodes whose label is known."""
+        return (self.y >= 0).nonzero().squeeze(-1)
+
+
+def neighbour_sets(edges: Tensor, num_nodes: int, *, directed: bool = False, loops: bool = False) -> Csr:
+    """Every node's neighbourhood as a set: unique, and both ways and loop-free unless told otherwise."""
+    if edges.dim() != 2 or edges.shape[0] != 2 or edges.is_floating_point() or edges.is_complex():
+        raise InputError(
+            f"edges are {str(edges.dtype).removeprefix('torch.')} of shape {tuple(edges.shape)}, expected whole "
+            "numbers of shape (2, edges)"
+        )
+    source, target = edges.long()
+    if edges.numel() and (int(edges.min()) < 0 or int(edges.max()) >= num_nodes):
+        bad = edges[(edges < 0) | (edges >= num_nodes)][0]
+        raise InputError(f"edges hold node {int(bad)}, expected ids from 0 to {num_nodes - 1}")
+    if not directed:
+        source, target = torch.cat([source, target]), torch.cat([target, source])
+    pairs = (target * num_nodes + source).unique()
+    target, source = pairs // num_nodes, pairs % num_nodes
+    if not loops:
+        kept = target != source
+        target, source = target[kept], source[kept]
+    return Csr.from_pairs(target, source, num_nodes, num_nodes).with_transpose()
+
+
+def num_rows(x: Tensor | Csr) -> int:
+    return x.shape[0] if isinstance(x, Tensor) else x.num_sets
+
+
+def num_columns(x: Tensor | Csr) -> int:
+    return x.shape[1] if isinstance(x, Tensor) else x.num_elements

@@ -1,0 +1,12 @@
+"""Dropout as a module."""
+
+from torch import Tensor, nn
+
+from settwister.functional.dropout import dropout
+
+
+class Dropout(nn.Dropout):
+    """torch's Dropout with cheaper randomness, see :func:`~settwister.functional.dropout`."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return dropout(x, self.p, self.training)

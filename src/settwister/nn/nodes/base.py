@@ -1,0 +1,82 @@
+"""What every node model shares: what it is called on, and how it is trained."""
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from settwister.errors import InputError
+from settwister.functional.neighbour_sum import Csr
+from settwister.nn.features import take_rows
+from settwister.nn.saved import Saved
+
+
+@dataclass(eq=False)
+class NodeBatch:
+    """Some nodes, each with the set of its neighbours, over U distinct nodes.
+
+    Args:
+        x: (U, d) features of the distinct nodes, dense or sparse.
+        neighbours: B × U; row b holds the neighbours of the batch's node b.
+        own: (B,) which of the U nodes the batch's nodes are; None where they are all of them, in order.
+    """
+
+    x: Tensor | Csr
+    neighbours: Csr
+    own: Tensor | None = None
+
+    @classmethod
+    def of(cls, x: Tensor | Csr, neighbours: Csr, nodes: Tensor) -> Self:
+        """One hop around the given nodes: a slice of the neighbour sets, and each node that occurs once."""
+        held = neighbours.take(nodes)
+        distinct, places = torch.cat([nodes, held.index.long()]).unique(return_inverse=True)
+        index = places[len(nodes) :].to(held.index.dtype)
+        features = take_rows(x, distinct)
+        if isinstance(features, Csr):
+            features = features.with_transpose()
+        return cls(features, Csr(held.ptr, index, len(distinct), held.weight).with_transpose(), places[: len(nodes)])
+
+
+class NodeModel(Saved):
+    """A classifier of nodes: ``model(batch)`` is (B, out_dim), logits.
+
+    A subclass implements ``_forward``, and ``prepare`` where something about the graph can be computed once.
+    """
+
+    hops: int | None = None
+    """How far a node sees; None where a batch must be the whole graph."""
+
+    def forward(self, batch: NodeBatch) -> Tensor:
+        return self._forward(self.prepare(batch))
+
+    def prepare(self, batch: NodeBatch) -> Any:
+        """What does not change while the model trains: computed once, then given to every step."""
+        if self.hops is None and batch.own is not None:
+            raise InputError(
+                f"{type(self).__name__} was given some nodes, expected the whole graph: it looks further than one hop"
+            )
+        return batch
+
+    def _forward(self, prepared: Any) -> Tensor:
+        raise NotImplementedError
+
+    def loss(self, prepared: Any, rows: Tensor | None, labels: Tensor, class_weight: Tensor | None) -> Tensor:
+        """What a step minimises.
+
+        Args:
+            rows: the nodes of the batch whose labels are given; None for all.
+            class_weight: (C,), or None where every node counts alike.
+        """
+        logits = self._forward(prepared)
+        return F.cross_entropy(logits if rows is None else logits[rows], labels, class_weight)
+
+    def probabilities(self, prepared: Any) -> Tensor:
+        """(B, out_dim)."""
+        return self._forward(prepared).softmax(-1)
+
+
+def arguments(given: dict[str, Any]) -> dict[str, Any]:
+    """A constructor's ``locals()`` as a configuration: its arguments, and nothing else."""
+    return {name: value for name, value in given.items() if name not in ("self", "__class__")}

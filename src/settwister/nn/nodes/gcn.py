@@ -1,0 +1,84 @@
+"""GCN (Kipf and Welling 2017) and, through PyG's layer, GAT (Veličković et al. 2018)."""
+
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from settwister._checks import probability, whole_number
+from settwister.functional.dropout import dropout as drop
+from settwister.functional.propagation import normalised
+from settwister.nn.features import FeatureLinear, dense
+from settwister.nn.nodes.base import NodeBatch, NodeModel, arguments
+
+
+class GCN(NodeModel):
+    r"""Graph convolutions.
+
+    .. math:: H_{l+1} = \text{relu}(\hat A H_l W_l + b_l), \qquad \hat A = D^{-1/2} (A + I) D^{-1/2}
+
+    The same function as PyG's GCNConv layers; on sparse features and the two-way neighbour sum it is several times
+    faster.
+
+    Args:
+        in_dim, out_dim: features of a node, classes.
+        hidden: width; layers: how many, the last one included.
+        dropout: before every layer.
+    """
+
+    def __init__(self, in_dim: int, out_dim: int, hidden: int = 256, layers: int = 2, dropout: float = 0.5) -> None:
+        super().__init__(arguments(locals()))
+        widths = (in_dim, *[whole_number("hidden", hidden)] * (whole_number("layers", layers) - 1), out_dim)
+        self.layers = nn.ModuleList(FeatureLinear(a, b, bias=False, dropout=dropout) for a, b in pairwise(widths))
+        self.biases = nn.ParameterList(torch.zeros(width) for width in widths[1:])
+
+    def prepare(self, batch: NodeBatch) -> NodeBatch:
+        super().prepare(batch)
+        return replace(batch, neighbours=normalised(batch.neighbours, "DAD", loops=True))
+
+    def _forward(self, prepared: NodeBatch) -> Tensor:
+        h: Any = prepared.x
+        for i, (layer, bias) in enumerate(zip(self.layers, self.biases, strict=True)):
+            h = prepared.neighbours.sum(layer(h)) + bias
+            if i < len(self.layers) - 1:
+                h = h.relu()
+        out: Tensor = h
+        return out
+
+
+class GAT(NodeModel):
+    """Graph attention, PyG's GATConv: every layer but the last concatenates its heads, the last averages one head.
+
+    Args:
+        in_dim, out_dim: features of a node, classes.
+        hidden: width per head; heads: of every layer but the last.
+        layers: how many, the last one included.
+        dropout: before every layer, and of the attention.
+    """
+
+    def __init__(
+        self, in_dim: int, out_dim: int, hidden: int = 16, heads: int = 8, layers: int = 2, dropout: float = 0.5
+    ) -> None:
+        super().__init__(arguments(locals()))
+        from torch_geometric.nn import GATConv
+
+        whole_number("layers", layers)
+        self.dropout = probability("dropout", dropout)
+        widths = [in_dim, *[hidden * heads] * (layers - 1)]
+        convs = [GATConv(a, hidden, heads=heads, dropout=dropout) for a in widths[:-1]]
+        self.layers = nn.ModuleList([*convs, GATConv(widths[-1], out_dim, heads=1, concat=False, dropout=dropout)])
+
+    def prepare(self, batch: NodeBatch) -> tuple[Tensor, Tensor]:
+        super().prepare(batch)
+        edges = torch.stack([batch.neighbours.index.long(), batch.neighbours.rows])
+        return dense(batch.x), edges
+
+    def _forward(self, prepared: tuple[Tensor, Tensor]) -> Tensor:
+        h, edges = prepared
+        for i, layer in enumerate(self.layers):
+            h = layer(drop(h, self.dropout, self.training), edges)
+            if i < len(self.layers) - 1:
+                h = nn.functional.elu(h)
+        return h

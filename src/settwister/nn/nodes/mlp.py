@@ -1,0 +1,43 @@
+"""A node's own features and nothing else."""
+
+from functools import partial
+
+from torch import Tensor
+
+from settwister.nn.features import FeatureLinear, take_rows
+from settwister.nn.mlp import mlp
+from settwister.nn.nodes.base import NodeBatch, NodeModel, arguments
+
+
+class NodeMLP(NodeModel):
+    """A feed-forward network on the node's own features.
+
+    Args:
+        in_dim, out_dim: features of a node, classes.
+        hidden: widths.
+        activation, dropout, input_dropout: as for :class:`~settwister.nn.nodes.OneHopDeepSets`.
+    """
+
+    hops = 1
+
+    def __init__(
+        self,
+        in_dim: int,
+        out_dim: int,
+        hidden: tuple[int, ...] = (256,),
+        activation: str = "relu",
+        dropout: float = 0.5,
+        input_dropout: float = 0.5,
+    ) -> None:
+        super().__init__(arguments(locals()))
+        first = partial(FeatureLinear, dropout=input_dropout)
+        widths = (*hidden, out_dim)
+        self.layers = mlp(in_dim, widths, activation, activate_last=False, dropout=dropout, first=first)
+
+    def prepare(self, batch: NodeBatch) -> NodeBatch:
+        """Only the nodes themselves."""
+        return batch if batch.own is None else NodeBatch(take_rows(batch.x, batch.own), batch.neighbours)
+
+    def _forward(self, prepared: NodeBatch) -> Tensor:
+        out: Tensor = self.layers(prepared.x)
+        return out

@@ -1,0 +1,42 @@
+"""How a node classifier is trained."""
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from settwister._checks import flag, whole_number
+from settwister.errors import InputError
+
+
+@dataclass(frozen=True)
+class NodeRecipe:
+    """Adam on the cross-entropy, stopped early.
+
+    Args:
+        rate: the learning rate.
+        weight_decay: added to the gradient, as the paper's optimiser has it.
+        epochs: at most so many.
+        patience: stop after so many epochs without a better validation score.
+        balanced: weigh classes by the inverse of their size, and choose by the mean of their recalls.
+        batch: nodes per step, for models of one hop; None takes all in one.
+    """
+
+    rate: float = 1e-2
+    weight_decay: float = 5e-4
+    epochs: int = 2000
+    patience: int = 200
+    balanced: bool = False
+    batch: int | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("epochs", "patience"):
+            whole_number(name, getattr(self, name))
+        flag("balanced", self.balanced)
+        if self.batch is not None:
+            whole_number("batch", self.batch)
+        if not self.rate > 0:
+            raise InputError(f"rate is {self.rate}, expected a positive learning rate")
+        if not self.weight_decay >= 0:
+            raise InputError(f"weight_decay is {self.weight_decay}, expected 0 or more")
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)

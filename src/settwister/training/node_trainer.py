@@ -1,0 +1,198 @@
+"""Training a node classifier.
+
+What is passed in is what can be used: labels of training and validation nodes, and never those of others.
+"""
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from settwister.errors import InputError
+from settwister.functional.neighbour_sum import Csr
+from settwister.nn.nodes import NodeBatch, NodeModel
+from settwister.tasks.streams import permutation, stream
+from settwister.training.node_recipe import NodeRecipe
+
+EVALUATE_AT_ONCE = 100_000  # nodes per call in prediction, for models of one hop
+
+Tell = Callable[[int, str], None]
+
+
+@dataclass(frozen=True, eq=False)
+class Labelled:
+    """Some nodes with their labels."""
+
+    nodes: Tensor
+    labels: Tensor
+
+    def __post_init__(self) -> None:
+        if self.nodes.shape != self.labels.shape or self.nodes.dim() != 1:
+            raise InputError(
+                f"{tuple(self.nodes.shape)} nodes with {tuple(self.labels.shape)} labels, expected as many of each"
+            )
+        if len(self.nodes) == 0:
+            raise InputError("no labelled nodes were given, expected at least one in each part of the split")
+        if int(self.labels.min()) < 0:
+            raise InputError(f"label {int(self.labels.min())} among the labelled nodes, expected labels from 0")
+
+    def __len__(self) -> int:
+        return len(self.nodes)
+
+
+@dataclass(eq=False)
+class NodeTrained:
+    """The outcome: the model with its best weights, and what it says of every node."""
+
+    model: NodeModel
+    probabilities: Tensor = field(repr=False)
+    best_epoch: int
+    validation: float
+    seconds_per_epoch: float
+    curves: dict[str, list[float]] = field(repr=False)
+
+
+def train_nodes(
+    model: NodeModel,
+    x: Tensor | Csr,
+    neighbours: Csr,
+    train: Labelled,
+    validation: Labelled | None,
+    recipe: NodeRecipe,
+    seed: int = 0,
+    tell: Tell = lambda epoch, note: None,
+) -> NodeTrained:
+    """Train a model and keep the weights with the best validation score.
+
+    Ties are decided by the validation loss. The same seed gives the same outcome.
+
+    Args:
+        model: changed in place.
+        validation: None turns model selection off: all epochs are run and the last weights kept.
+        tell: called after every epoch with the number done and a note for people.
+    """
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(int(stream(seed, "nodes").integers(2**62)))
+        return _Run(model, x, neighbours, train, validation, recipe, seed, tell).run()
+
+
+class _Run:
+    def __init__(
+        self,
+        model: NodeModel,
+        x: Tensor | Csr,
+        neighbours: Csr,
+        train: Labelled,
+        validation: Labelled | None,
+        recipe: NodeRecipe,
+        seed: int,
+        tell: Tell,
+    ) -> None:
+        self.model, self.x, self.neighbours = model, x, neighbours
+        self.train, self.validation, self.recipe, self.seed, self.tell = train, validation, recipe, seed, tell
+        self.whole = model.prepare(NodeBatch(x, neighbours)) if model.hops is None else None
+        if recipe.batch is not None and self.whole is not None:
+            raise InputError(f"batch is {recipe.batch} with {type(model).__name__}, expected None: it needs the graph")
+        self.class_weight = class_weights(train.labels, model.out_dim) if recipe.balanced else None
+        # A part that is used every epoch is cut out of the graph once.
+        self.train_part = self._part(train.nodes) if recipe.batch is None else None
+        self.validation_part = None if validation is None else self._part(validation.nodes)
+
+    def _part(self, nodes: Tensor) -> tuple[Any, Tensor | None]:
+        """What the model is given for these nodes, and which rows of its output they are."""
+        if self.whole is not None:
+            return self.whole, nodes
+        return self.model.prepare(NodeBatch.of(self.x, self.neighbours, nodes)), None
+
+    def _steps(self, epoch: int) -> Iterator[tuple[tuple[Any, Tensor | None], Tensor]]:
+        if self.train_part is not None or self.recipe.batch is None:
+            assert self.train_part is not None
+            yield self.train_part, self.train.labels
+            return
+        for rows in permutation(len(self.train), self.seed, "batches", epoch).split(self.recipe.batch):
+            yield self._part(self.train.nodes[rows]), self.train.labels[rows]
+
+    def run(self) -> NodeTrained:
+        recipe, model = self.recipe, self.model
+        optimiser = torch.optim.Adam(model.parameters(), recipe.rate, weight_decay=recipe.weight_decay, fused=True)
+        best: tuple[float, float] | None = None
+        best_epoch, weights = 0, _copy(model)
+        curves: dict[str, list[float]] = {"train_loss": [], "validation_loss": [], "validation_score": []}
+        began = time.perf_counter()
+        for epoch in range(1, recipe.epochs + 1):
+            model.train()
+            losses = []
+            for (prepared, rows), labels in self._steps(epoch):
+                optimiser.zero_grad()
+                loss = model.loss(prepared, rows, labels, self.class_weight)
+                loss.backward()
+                optimiser.step()
+                losses.append(float(loss.detach()))
+            curves["train_loss"].append(sum(losses) / len(losses))
+            if self.validation is None:
+                best_epoch = epoch
+                continue
+            score, validation_loss = self._validate(self.validation)
+            curves["validation_score"].append(score)
+            curves["validation_loss"].append(validation_loss)
+            self.tell(epoch, f"loss {curves['train_loss'][-1]:.3f}, validation {score:.3f}")
+            if best is None or (score, -validation_loss) > best:
+                best, best_epoch, weights = (score, -validation_loss), epoch, _copy(model)
+            elif epoch - best_epoch >= recipe.patience:
+                break
+        seconds = (time.perf_counter() - began) / epoch
+        if self.validation is not None:
+            model.load_state_dict(weights)
+        model.eval()
+        found = best[0] if best is not None else float("nan")
+        return NodeTrained(model, self._predict(), best_epoch, found, seconds, curves)
+
+    @torch.no_grad()
+    def _validate(self, validation: Labelled) -> tuple[float, float]:
+        assert self.validation_part is not None
+        self.model.eval()
+        prepared, rows = self.validation_part
+        found = self.model.probabilities(prepared)
+        found = found if rows is None else found[rows]
+        loss = F.nll_loss(found.clamp(min=1e-12).log(), validation.labels, self.class_weight)
+        return score(found.argmax(-1), validation.labels, balanced=self.recipe.balanced), float(loss)
+
+    @torch.no_grad()
+    def _predict(self) -> Tensor:
+        if self.whole is not None:
+            return self.model.probabilities(self.whole)
+        return predict_nodes(self.model, self.x, self.neighbours)
+
+
+def predict_nodes(model: NodeModel, x: Tensor | Csr, neighbours: Csr, nodes: Tensor | None = None) -> Tensor:
+    """(B, C) probabilities of some nodes, or of all; a model of one hop reads only what these nodes see."""
+    model.eval()
+    with torch.no_grad():
+        if model.hops is None:
+            found: Tensor = model.probabilities(model.prepare(NodeBatch(x, neighbours)))
+            return found if nodes is None else found[nodes]
+        nodes = torch.arange(neighbours.num_sets) if nodes is None else nodes
+        parts = [NodeBatch.of(x, neighbours, chunk) for chunk in nodes.split(EVALUATE_AT_ONCE)]
+        return torch.cat([model.probabilities(model.prepare(part)) for part in parts])
+
+
+def class_weights(labels: Tensor, num_classes: int) -> Tensor:
+    """(C,) the largest class's size over each class's; 0 for a class that does not occur."""
+    counts = torch.bincount(labels, minlength=num_classes).float()
+    return torch.where(counts > 0, counts.max() / counts, 0.0)
+
+
+def score(predicted: Tensor, labels: Tensor, *, balanced: bool) -> float:
+    """The share of labels that were met, or the mean of that share over the classes that occur."""
+    met = (predicted == labels).double()
+    if not balanced:
+        return float(met.mean())
+    return float(torch.stack([met[labels == c].mean() for c in labels.unique()]).mean())
+
+
+def _copy(model: NodeModel) -> dict[str, Tensor]:
+    return {name: value.detach().clone() for name, value in model.state_dict().items()}
