@@ -53,7 +53,7 @@ def test_reproduce_exits_with_1_when_a_number_differs(monkeypatch: pytest.Monkey
             ("reproduce", "nonsense"),
             "settwister: unknown table 'nonsense', expected one of parameters, figure1_cost, images, integers, "
             "maxmin_length, images_linear_rho, integers_linear_rho, maxmin_fixed_width, images_relu, integers_relu, "
-            "maxmin_relu, all",
+            "maxmin_relu, nodes, all",
         ),
         (("bench", "nonsense"), "settwister: benchmark is 'nonsense', expected one of 'twist', 'sets'"),
     ],

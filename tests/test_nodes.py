@@ -31,6 +31,8 @@ from settwister.nn.nodes import (
     Snowball,
     TruncatedKrylov,
 )
+from settwister.training.collective import train_collective
+from settwister.training.correct_and_smooth import CorrectAndSmooth, Step, choose_correct_and_smooth
 from settwister.training.node_recipe import NodeRecipe
 from settwister.training.node_trainer import Labelled, class_weights, predict_nodes, score, train_nodes
 
@@ -233,8 +235,10 @@ def test_truncated_krylov_is_its_definition(graph: Graph) -> None:
     a = adjacency(graph) + torch.eye(NODES)
     powers = [torch.linalg.matrix_power(a / a.sum(1, keepdim=True), i) for i in range(3)]
     h = graph.x / graph.x.sum(1, keepdim=True).clamp(min=1e-12)
-    for layer in model.layers:
-        h = layer(torch.cat([p @ h for p in powers], dim=1)).tanh()
+    for layer, bias in zip(model.layers, model.biases, strict=True):
+        nn.init.normal_(bias)
+        weight = torch.cat(layer.weight.chunk(3, dim=1))  # (m · in, out)
+        h = (torch.cat([p @ h for p in powers], dim=1) @ weight + bias).tanh()
     torch.testing.assert_close(model(whole(graph)), model.last(h), atol=1e-5, rtol=1e-4)
 
 
@@ -307,6 +311,66 @@ def test_labels_spread_along_edges() -> None:
     found = label_propagation(torch.tensor([0, 3]), torch.tensor([0, 1]), 2, chain, 0.9, 50)
     assert found.argmax(1)[:5].tolist() == [0, 0, 0, 1, 1]
     assert found[5].tolist() == [0.0, 0.0]
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_further_columns_are_features(graph: Graph, name: str) -> None:
+    """Columns that change during training stand behind those of x; a model without rows to scale sees them as such."""
+    model = MODELS[name]().eval()
+    assert isinstance(graph.x, Tensor)
+    x = graph.x / graph.x.sum(1, keepdim=True).clamp(min=1e-12)  # as the models that normalise rows make them
+    first, extra = torch.cat([x[:, :-CLASSES], torch.zeros(NODES, 1)], dim=1), torch.randn(NODES, CLASSES - 1)
+    first[3] = 0
+    first = torch.where(first.sum(1, keepdim=True) > 0, first / first.sum(1, keepdim=True).clamp(min=1e-12), 0)
+    given = model.with_extra(model.prepare(NodeBatch(first, graph.neighbours)), extra)
+    together = model.prepare(NodeBatch(torch.cat([first, extra], dim=1), graph.neighbours))
+    if name in ("tk_gcn", "snowball", "grand"):  # these would scale the further columns too
+        scaled = model.prepare(NodeBatch(first, graph.neighbours))
+        assert not torch.equal(model._forward(given), model._forward(model.with_extra(scaled, torch.zeros_like(extra))))
+    else:
+        torch.testing.assert_close(model._forward(given), model._forward(together), atol=1e-5, rtol=1e-4)
+
+
+def test_collective_learning_never_shows_a_target(graph: Graph) -> None:
+    """What is shown at a step and what the loss is over do not meet, and together they are the training nodes."""
+    train, validation = parts(graph)
+    seen: list[tuple[Tensor, Tensor]] = []
+
+    class Spy(NodeMLP):
+        def with_extra(self, prepared: object, extra: Tensor) -> object:
+            self.shown = extra
+            return super().with_extra(prepared, extra)
+
+        def loss(self, prepared: object, rows: Tensor | None, labels: Tensor, class_weight: Tensor | None) -> Tensor:
+            assert rows is not None
+            assert torch.equal(labels, graph.y[rows])
+            seen.append((self.shown.clone(), rows))
+            return super().loss(prepared, rows, labels, class_weight)
+
+    model = Spy(FEATURES + CLASSES, CLASSES, (4,))
+    recipe = NodeRecipe(epochs=15)
+    found = train_collective(model, graph.x, graph.neighbours, train, validation, recipe, rounds=2)
+    torch.testing.assert_close(found.probabilities.sum(1), torch.ones(NODES))
+    first = seen[:15]
+    for shown, targets in first:  # the first round: no guesses yet, so whatever is shown is a label
+        nodes = shown.sum(1).nonzero().squeeze(-1)
+        assert torch.equal(shown[nodes].argmax(1), graph.y[nodes])
+        assert torch.equal(torch.cat([nodes, targets]).sort().values, train.nodes)
+    assert len({tuple(targets.tolist()) for _, targets in first}) > 10  # drawn anew at every step
+    shown, targets = seen[15]
+    assert torch.equal(shown.sum(1), torch.ones(NODES))  # then every node has a label or a guess
+
+
+def test_correct_and_smooth_is_chosen_on_validation(graph: Graph) -> None:
+    """The choice is the best of all on validation; a constant base that says nothing is not left as it is."""
+    train, validation = parts(graph)
+    base = torch.full((NODES, CLASSES), 1 / CLASSES)
+    chosen = choose_correct_and_smooth(base, graph.neighbours, train, validation)
+    assert chosen.validation == score(chosen.scores[validation.nodes].argmax(1), validation.labels, balanced=False)
+    torch.testing.assert_close(chosen.steps(base, train, graph.neighbours), chosen.scores)
+    for steps in (CorrectAndSmooth(None, None), CorrectAndSmooth(Step("DAD", 0.8), Step("DA", 0.8))):
+        scores = steps(base, train, graph.neighbours)
+        assert chosen.validation >= score(scores[validation.nodes].argmax(1), validation.labels, balanced=False)
 
 
 # ---- the trainer ----------------------------------------------------------------------------------------------------

@@ -9,12 +9,15 @@ import typer
 from rich.progress import TaskID
 
 from settwister import paper
+from settwister._checks import choice
 from settwister.cli.output import JsonOption, print_rows, print_table, progress
 from settwister.errors import InputError
-from settwister.experiments import BUDGETS, TABLES, Cell, RunStore, cells, rows, run_missing
+from settwister.experiments import BUDGETS, TABLES, Cell, Row, RunStore, cells, rows, run_missing
+from settwister.experiments.nodes import PROTOCOLS, NodeCell, absent, node_cells, node_rows, run_missing_nodes
 from settwister.experiments.page import table_page
 from settwister.experiments.render import latex, lines, markdown, title
 from settwister.files import new_file
+from settwister.graphs import load
 from settwister.paper.cost import Count
 from settwister.tasks import load_digits
 
@@ -22,12 +25,16 @@ COUNTED: dict[str, Callable[[], list[Count]]] = {
     "parameters": paper.parameter_counts,
     "figure1_cost": paper.figure1_counts,
 }
-KNOWN = (*COUNTED, *TABLES, "all")
+KNOWN = (*COUNTED, *TABLES, "nodes", "all")
 
 
 def reproduce(
     name: Annotated[str, typer.Argument(metavar="TABLE", help=f"Which table: {', '.join(KNOWN)}.")],
     budget: Annotated[str, typer.Option(help=f"How much to train: {', '.join(BUDGETS)}.")] = "quick",
+    protocol: Annotated[
+        str | None,
+        typer.Option(help=f"For nodes, how settings are found: {', '.join(PROTOCOLS)}; by the budget otherwise."),
+    ] = None,
     models: Annotated[str | None, typer.Option(help="Only these models, separated by commas.")] = None,
     tasks: Annotated[str | None, typer.Option(help="Only these tasks, separated by commas.")] = None,
     seeds: Annotated[
@@ -35,7 +42,7 @@ def reproduce(
     ] = None,
     epochs: Annotated[int | None, typer.Option(help="Epochs, instead of the budget's own.", min=1)] = None,
     data_dir: Annotated[
-        Path | None, typer.Option(help="Where MNIST is; else SETTWISTER_DATA, else the cache folder.")
+        Path | None, typer.Option(help="Where MNIST and graphs are; else SETTWISTER_DATA, else the cache folder.")
     ] = None,
     runs: Annotated[Path, typer.Option(help="The folder of run files: what it holds is not run again.")] = Path(
         "results"
@@ -57,6 +64,10 @@ def reproduce(
     Budgets: [bold]smoke[/] is seconds, to see that everything works; [bold]quick[/] is our recipe, minutes per number;
     [bold]paper[/] is the paper's optimiser, epochs and seeds, which takes days.
 
+    [bold]nodes[/] is the table of graphs; those that are not in the data directory are left out, and settwister
+    datasets says how to get them. Budget quick is the library's defaults; [bold]--protocol paper[/] searches the
+    paper's grid first.
+
     Example: [cyan]settwister reproduce integers --tasks variance --models deepsets,set_twister_m2_k2[/]
     """
     if name not in KNOWN:
@@ -69,6 +80,9 @@ def reproduce(
     if chosen:
         _train(chosen, store, budget, wanted, epochs, data_dir, holdout_digits)
     found = rows(chosen, store, budget, wanted)
+    if name in ("nodes", "all"):
+        trained.append("nodes")
+        found += _nodes(runs, budget, protocol, _listed(models), _listed(tasks), wanted, epochs, data_dir)
     if html is not None:
         with new_file(html) as staging:
             staging.write_text(table_page(found), encoding="utf-8")
@@ -113,6 +127,40 @@ def _train(
         run_missing(chosen, store, budget, seeds=seeds, epochs=epochs, image_options=images, tell=tell)
     for path in store.set_aside:
         print(f"settwister: a run file was not whole and is now {path}; it was run again", file=sys.stderr)
+
+
+def _nodes(
+    runs: Path,
+    budget: str,
+    protocol: str | None,
+    models: list[str] | None,
+    graphs: list[str] | None,
+    seeds: list[int] | None,
+    epochs: int | None,
+    data_dir: Path | None,
+) -> list[Row]:
+    """Train what is missing of the node table on the graphs that are there, and gather what was found."""
+    protocol = choice("protocol", protocol or ("paper" if budget == "paper" else "quick"), PROTOCOLS)
+    if budget == "smoke":
+        seeds, epochs = seeds or [0], epochs or 2
+    store = RunStore(runs, "smoke" if budget == "smoke" else protocol)
+    chosen = node_cells(models, graphs)
+    missing = absent(chosen, data_dir)
+    if missing and graphs is not None:
+        load(missing[0], data_dir)  # fails, and says where it looked and what to do
+    if missing:
+        print(f"settwister: {', '.join(missing)} not in the data directory, so left out", file=sys.stderr)
+    chosen = [cell for cell in chosen if cell.task not in missing]
+    with progress() as bars:
+        shown: dict[NodeCell, TaskID] = {}
+
+        def tell(cell: NodeCell, done: int, total: int, note: str) -> None:
+            if cell not in shown:
+                shown[cell] = bars.add_task(f"{cell.task} {cell.model}", total=total, note="")
+            bars.update(shown[cell], completed=done, note=note)
+
+        run_missing_nodes(chosen, store, protocol, data_dir=data_dir, seeds=seeds, epochs=epochs, tell=tell)
+    return node_rows(chosen, store, seeds)
 
 
 def _print_counts(name: str, counts: list[Count]) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import torch
 
@@ -15,6 +15,29 @@ from settwister.tasks import ImageTask, IntegerTask
 TABLES = tuple(name for name in paper.published() if name.startswith(("images", "integers", "maxmin")))
 PLUS = "set_twister_plus"
 TOLERANCE = 0.02
+
+
+class TableCell(Protocol):
+    """One number of one table, whatever it is about: what the run store and the rendering need to know."""
+
+    @property
+    def table(self) -> str: ...
+
+    @property
+    def model(self) -> str: ...
+
+    @property
+    def task(self) -> str: ...
+
+    @property
+    def metric(self) -> str: ...
+
+    @property
+    def digits(self) -> int:
+        """Behind the point."""
+
+    def published(self) -> dict[str, float] | None:
+        """The paper's mean and std; None for a model that it lacks."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +66,10 @@ class Cell:
     @property
     def metric(self) -> str:
         return "mae" if self.target == "variance" else "acc"
+
+    @property
+    def digits(self) -> int:
+        return 3
 
     def published(self) -> dict[str, float] | None:
         """The paper's mean and std; None for a model that it lacks."""
@@ -92,12 +119,13 @@ def cells(table: str, models: Iterable[str] | None = None, tasks: Iterable[str] 
     if table not in TABLES:
         raise InputError(f"unknown table {table!r}, expected one of {', '.join(TABLES)}")
     known_models, known_tasks = [*paper.models_of(table), PLUS], paper.tasks_of(table)
-    chosen_models = _chosen("model", models, known_models, table)
-    chosen_tasks = _chosen("task", tasks, known_tasks, table)
+    chosen_models = named("model", models, known_models, table)
+    chosen_tasks = named("task", tasks, known_tasks, table)
     return [Cell(table, model, task) for model in chosen_models for task in chosen_tasks]
 
 
-def _chosen(kind: str, wanted: Iterable[str] | None, known: list[str], table: str) -> list[str]:
+def named(kind: str, wanted: Iterable[str] | None, known: list[str], table: str) -> list[str]:
+    """Those of the known that are wanted, in their order; all where none is named."""
     if wanted is None:
         return known
     wanted = list(wanted)

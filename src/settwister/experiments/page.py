@@ -30,8 +30,9 @@ def _curves(table: str, task: str, rows: Sequence[Row]) -> str:
     """Validation scores by epoch, averaged over seeds."""
     series = {}
     for row in rows:
-        curves = [run["curves"]["validation_score"] for run in row.runs]
-        series[NAMES.get(row.cell.model, row.cell.model)] = [sum(at) / len(at) for at in zip(*curves, strict=True)]
+        curves = [run["curves"].get("validation_score", []) for run in row.runs]
+        # Seeds may have stopped at different epochs; the mean goes as far as all of them did.
+        series[NAMES.get(row.cell.model, row.cell.model)] = [sum(at) / len(at) for at in zip(*curves, strict=False)]
     mae = rows[0].cell.metric == "mae"
     chart = line_chart(series, "epoch", f"{task}: validation {'MAE' if mae else 'accuracy'}", log_y=mae)
     return f'<section id="{escape(table)}-{escape(task)}">{chart}</section>'

@@ -13,6 +13,17 @@ NAMES = {
     "janossy_full_gru": "JP full (GRU)",
     "set_transformer": "Set Transformer",
     "set_twister_plus": "Set Twister, our defaults",
+    "gcn": "GCN",
+    "gat": "GAT",
+    "tk_gcn": "TK-GCN",
+    "tk_gcn_cl": "TK-GCN + CL",
+    "snowball": "Snowball",
+    "grand": "GRAND",
+    "mlp": "MLP",
+    "label_propagation": "Label propagation",
+    "correct_and_smooth": "MLP + C&S",
+    "deepsets_cs": "DeepSets + C&S",
+    "set_twister_plus_cs": "Set Twister, our defaults, + C&S",
 } | {f"set_twister_m{M}_k2": f"Set Twister (M={M}, k=2)" for M in range(1, 10)}
 
 
@@ -69,20 +80,20 @@ def _winners(rows: Sequence[Row]) -> dict[str, set[str]]:
 def _numbers(row: Row, style: str) -> list[str]:
     published = row.cell.published()
     return [
-        style.format(spread(*mean_std(row.scores))),
-        "–" if published is None else spread(published["mean"], published["std"]),
-        str(row.runs[0]["recipe"]["epochs"]),
+        style.format(spread(*mean_std(row.scores), row.cell.digits)),
+        "–" if published is None else spread(published["mean"], published["std"], row.cell.digits),
+        str(row.epochs),
         f"{mean_std([run['seconds_per_epoch'] for run in row.runs])[0]:.2f}",
     ]
 
 
-def spread(mean: float, std: float) -> str:
+def spread(mean: float, std: float, digits: int = 3) -> str:
     """Mean and deviation as the paper prints them.
 
     >>> spread(0.3331, 0.008), spread(0.5, float("nan"))
     ('0.333(0.008)', '0.500')
     """
-    return f"{mean:.3f}" if math.isnan(std) else f"{mean:.3f}({std:.3f})"
+    return f"{mean:.{digits}f}" if math.isnan(std) else f"{mean:.{digits}f}({std:.{digits}f})"
 
 
 def markdown(rows: Sequence[Row]) -> str:

@@ -1,11 +1,12 @@
 """Runs what is missing of a table, and gathers what is there."""
 
+import math
 import shutil
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from settwister.experiments.cells import Cell
+from settwister.experiments.cells import Cell, TableCell
 from settwister.experiments.recipes import Plan, plan
 from settwister.experiments.statistics import mean_std
 from settwister.experiments.store import RunStore
@@ -21,17 +22,22 @@ Tell = Callable[[Cell, int, int, str], None]
 class Row:
     """A cell's runs beside the paper's number."""
 
-    cell: Cell
+    cell: TableCell
     runs: list[dict[str, Any]] = field(repr=False)
 
     @property
     def scores(self) -> list[float]:
         return [run["test"] for run in self.runs]
 
+    @property
+    def epochs(self) -> int:
+        """How many were run; on average, where seeds stopped early."""
+        return round(mean_std([run.get("epochs", run["recipe"]["epochs"]) for run in self.runs])[0])
+
     def as_row(self) -> dict[str, Any]:
         """The fixed form of ``reproduce --json``."""
         mean, std = mean_std(self.scores)
-        published = self.cell.published() or {}
+        published = {key: value for key, value in (self.cell.published() or {}).items() if not math.isnan(value)}
         return {
             "model": self.cell.model,
             "task": self.cell.task,
@@ -39,7 +45,7 @@ class Row:
             "mean": mean,
             "std": std if len(self.runs) > 1 else None,
             "seeds": [run["seed"] for run in self.runs],
-            "epochs": self.runs[0]["recipe"]["epochs"],
+            "epochs": self.epochs,
             "parameters": self.runs[0]["parameters"],
             "seconds_per_epoch": mean_std([run["seconds_per_epoch"] for run in self.runs])[0],
             "paper_mean": published.get("mean"),

@@ -13,7 +13,7 @@ import torch
 
 from settwister._version import __version__
 from settwister.errors import InputError
-from settwister.experiments.cells import Cell
+from settwister.experiments.cells import TableCell
 from settwister.files import new_file
 
 FORMAT = 1
@@ -34,11 +34,11 @@ class RunStore:
         self.folder = Path(folder) / (f"{budget}-{variant}" if variant else budget)
         self.set_aside: list[Path] = []
 
-    def path(self, cell: Cell, seed: int) -> Path:
+    def path(self, cell: TableCell, seed: int) -> Path:
         table, task = SAME.get((cell.table, cell.task), (cell.table, cell.task))
         return self.folder / table / cell.model / task / f"seed-{seed}.json"
 
-    def read(self, cell: Cell, seed: int) -> dict[str, Any] | None:
+    def read(self, cell: TableCell, seed: int) -> dict[str, Any] | None:
         """A finished run, or None; a file that is not a whole run is set aside under another name."""
         path = self.path(cell, seed)
         if not path.is_file():
@@ -54,7 +54,7 @@ class RunStore:
             return None
         return dict(content)
 
-    def write(self, cell: Cell, seed: int, content: dict[str, Any]) -> None:
+    def write(self, cell: TableCell, seed: int, content: dict[str, Any]) -> None:
         path = self.path(cell, seed)
         whole = {"format": FORMAT, "table": cell.table, "model": cell.model, "task": cell.task} | content
         try:
@@ -74,7 +74,11 @@ class RunStore:
         if not os.access(self.folder, os.W_OK):
             raise InputError(f"{self.folder} cannot be written to: choose another folder with --runs")
 
-    def checkpoints(self, cell: Cell) -> Path:
+    def search_file(self, cell: TableCell) -> Path:
+        """Where a search for settings keeps its trials."""
+        return self.path(cell, 0).parent / "search.json"
+
+    def checkpoints(self, cell: TableCell) -> Path:
         """Where an unfinished run of this cell keeps its state."""
         return self.path(cell, 0).parent / "unfinished"
 

@@ -8,7 +8,7 @@ from torch import Tensor
 from settwister.functional.neighbour_sum import Csr
 
 Normalisation = Literal["DAD", "DA", "AD"]
-NORMALISATIONS = ("DAD", "DA", "AD")
+NORMALISATIONS: tuple[Normalisation, ...] = ("DAD", "DA", "AD")
 
 
 def normalised(neighbours: Csr, kind: Normalisation = "DAD", *, loops: bool = False) -> Csr:

@@ -17,7 +17,8 @@ class FeatureLinear(nn.Module):
         dropout: of the input.
 
     Shapes:
-        (N, in_features) → (N, out_features); the weight is (in_features, out_features).
+        (N, in_features) → (N, out_features); the weight is (in_features, out_features). With ``extra``, further dense
+        columns that are never dropped, x has as many fewer.
     """
 
     def __init__(self, in_features: int, out_features: int, bias: bool = True, dropout: float = 0.0) -> None:
@@ -32,11 +33,14 @@ class FeatureLinear(nn.Module):
         if self.bias is not None:
             nn.init.zeros_(self.bias)
 
-    def forward(self, x: Tensor | Csr) -> Tensor:
+    def forward(self, x: Tensor | Csr, extra: Tensor | None = None) -> Tensor:
+        weight = self.weight if extra is None else self.weight[: -extra.shape[1]]
         if isinstance(x, Csr):
-            out = (drop_values(x, self.dropout) if self.training else x).sum(self.weight)
+            out = (drop_values(x, self.dropout) if self.training else x).sum(weight)
         else:
-            out = dropout(x, self.dropout, self.training) @ self.weight
+            out = dropout(x, self.dropout, self.training) @ weight
+        if extra is not None:
+            out = out + extra @ self.weight[-extra.shape[1] :]
         return out if self.bias is None else out + self.bias
 
     def extra_repr(self) -> str:

@@ -77,10 +77,12 @@ def train_nodes(
     """
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(int(stream(seed, "nodes").integers(2**62)))
-        return _Run(model, x, neighbours, train, validation, recipe, seed, tell).run()
+        return NodeRun(model, x, neighbours, train, validation, recipe, seed, tell).run()
 
 
-class _Run:
+class NodeRun:
+    """One training; what is drawn at random comes from torch's generator and, for batches, from the seed."""
+
     def __init__(
         self,
         model: NodeModel,
@@ -94,13 +96,16 @@ class _Run:
     ) -> None:
         self.model, self.x, self.neighbours = model, x, neighbours
         self.train, self.validation, self.recipe, self.seed, self.tell = train, validation, recipe, seed, tell
-        self.whole = model.prepare(NodeBatch(x, neighbours)) if model.hops is None else None
+        self.whole = model.prepare(NodeBatch(x, neighbours)) if self.needs_whole() else None
         if recipe.batch is not None and self.whole is not None:
             raise InputError(f"batch is {recipe.batch} with {type(model).__name__}, expected None: it needs the graph")
         self.class_weight = class_weights(train.labels, model.out_dim) if recipe.balanced else None
         # A part that is used every epoch is cut out of the graph once.
         self.train_part = self._part(train.nodes) if recipe.batch is None else None
         self.validation_part = None if validation is None else self._part(validation.nodes)
+
+    def needs_whole(self) -> bool:
+        return self.model.hops is None
 
     def _part(self, nodes: Tensor) -> tuple[Any, Tensor | None]:
         """What the model is given for these nodes, and which rows of its output they are."""
@@ -109,10 +114,10 @@ class _Run:
         return self.model.prepare(NodeBatch.of(self.x, self.neighbours, nodes)), None
 
     def _steps(self, epoch: int) -> Iterator[tuple[tuple[Any, Tensor | None], Tensor]]:
-        if self.train_part is not None or self.recipe.batch is None:
-            assert self.train_part is not None
+        if self.train_part is not None:
             yield self.train_part, self.train.labels
             return
+        assert self.recipe.batch is not None
         for rows in permutation(len(self.train), self.seed, "batches", epoch).split(self.recipe.batch):
             yield self._part(self.train.nodes[rows]), self.train.labels[rows]
 
@@ -153,13 +158,16 @@ class _Run:
 
     @torch.no_grad()
     def _validate(self, validation: Labelled) -> tuple[float, float]:
-        assert self.validation_part is not None
         self.model.eval()
-        prepared, rows = self.validation_part
-        found = self.model.probabilities(prepared)
-        found = found if rows is None else found[rows]
+        found = self._validation_probabilities(validation)
         loss = F.nll_loss(found.clamp(min=1e-12).log(), validation.labels, self.class_weight)
         return score(found.argmax(-1), validation.labels, balanced=self.recipe.balanced), float(loss)
+
+    def _validation_probabilities(self, validation: Labelled) -> Tensor:
+        assert self.validation_part is not None
+        prepared, rows = self.validation_part
+        found = self.model.probabilities(prepared)
+        return found if rows is None else found[rows]
 
     @torch.no_grad()
     def _predict(self) -> Tensor:

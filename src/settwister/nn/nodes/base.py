@@ -1,6 +1,6 @@
 """What every node model shares: what it is called on, and how it is trained."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import torch
@@ -21,11 +21,13 @@ class NodeBatch:
         x: (U, d) features of the distinct nodes, dense or sparse.
         neighbours: B × U; row b holds the neighbours of the batch's node b.
         own: (B,) which of the U nodes the batch's nodes are; None where they are all of them, in order.
+        extra: (U, e) further columns of x that change while a model trains, such as guessed labels.
     """
 
     x: Tensor | Csr
     neighbours: Csr
     own: Tensor | None = None
+    extra: Tensor | None = None
 
     @classmethod
     def of(cls, x: Tensor | Csr, neighbours: Csr, nodes: Tensor) -> Self:
@@ -58,6 +60,10 @@ class NodeModel(Saved):
                 f"{type(self).__name__} was given some nodes, expected the whole graph: it looks further than one hop"
             )
         return batch
+
+    def with_extra(self, prepared: Any, extra: Tensor) -> Any:
+        """What was prepared, with further columns of features (N, e); ``in_dim`` counts them."""
+        return replace(prepared, extra=extra)
 
     def _forward(self, prepared: Any) -> Tensor:
         raise NotImplementedError

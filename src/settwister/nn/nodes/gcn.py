@@ -41,7 +41,7 @@ class GCN(NodeModel):
     def _forward(self, prepared: NodeBatch) -> Tensor:
         h: Any = prepared.x
         for i, (layer, bias) in enumerate(zip(self.layers, self.biases, strict=True)):
-            h = prepared.neighbours.sum(layer(h)) + bias
+            h = prepared.neighbours.sum(layer(h, prepared.extra if i == 0 else None)) + bias
             if i < len(self.layers) - 1:
                 h = h.relu()
         out: Tensor = h
@@ -74,6 +74,9 @@ class GAT(NodeModel):
         super().prepare(batch)
         edges = torch.stack([batch.neighbours.index.long(), batch.neighbours.rows])
         return dense(batch.x), edges
+
+    def with_extra(self, prepared: tuple[Tensor, Tensor], extra: Tensor) -> tuple[Tensor, Tensor]:
+        return torch.cat([prepared[0], extra], dim=1), prepared[1]
 
     def _forward(self, prepared: tuple[Tensor, Tensor]) -> Tensor:
         h, edges = prepared

@@ -67,6 +67,11 @@ class Grand(NodeModel):
         x, adjacency = dense(row_normalised(batch.x)), normalised(batch.neighbours, "DAD", loops=True)
         return x, adjacency, self._spread(x, adjacency)
 
+    def with_extra(self, prepared: tuple[Tensor, Csr, Tensor], extra: Tensor) -> tuple[Tensor, Csr, Tensor]:
+        x, adjacency, whole = prepared
+        spread = self._spread(extra, adjacency)
+        return torch.cat([x, extra], dim=1), adjacency, torch.cat([whole, spread], dim=1)
+
     def _spread(self, x: Tensor, adjacency: Csr) -> Tensor:
         with torch.no_grad():
             total = x

@@ -1,6 +1,9 @@
 """Truncated Krylov GCN and Snowball (Luan et al. 2019)."""
 
+import math
+from dataclasses import replace
 from itertools import pairwise
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -9,7 +12,7 @@ from settwister._checks import probability, whole_number
 from settwister.functional.dropout import dropout as drop
 from settwister.functional.neighbour_sum import Csr
 from settwister.functional.propagation import normalised
-from settwister.nn.features import dense, row_normalised
+from settwister.nn.features import FeatureLinear, dense, row_normalised
 from settwister.nn.mlp import linear
 from settwister.nn.nodes.base import NodeBatch, NodeModel, arguments
 
@@ -19,8 +22,9 @@ class TruncatedKrylov(NodeModel):
 
     .. math:: H_{l+1} = \text{dropout}(\tanh([H_l, L H_l, \dots, L^{m-1} H_l] W_l + b_l)), \qquad L = D^{-1} (A + I)
 
-    logits are a dense layer of the last H, without propagation. Rows of X sum to 1. The blocks of layer 0 are
-    constant and computed once; powers are repeated sparse products, never a dense power of A.
+    logits are a dense layer of the last H, without propagation. Rows of X sum to 1. The product with W is taken block
+    by block before propagating, Σ L^i (H W_i) by Horner's rule: m - 1 sparse products of the hidden width, where the
+    blocks of X themselves, even computed once, would be m times as wide as X and no longer sparse.
 
     Args:
         in_dim, out_dim: features of a node, classes.
@@ -35,19 +39,26 @@ class TruncatedKrylov(NodeModel):
         super().__init__(arguments(locals()))
         self.blocks, self.dropout = whole_number("blocks", blocks), probability("dropout", dropout)
         widths = (in_dim, *[whole_number("hidden", hidden)] * whole_number("layers", layers))
-        self.layers = nn.ModuleList(linear(blocks * a, b) for a, b in pairwise(widths))
+        made = [FeatureLinear(a, blocks * b, bias=False) for a, b in pairwise(widths)]
+        for width, layer in zip(widths[:-1], made, strict=True):  # start as one matrix of (m · in) × out would
+            bound = math.sqrt(6 / (blocks * width + hidden))
+            nn.init.uniform_(layer.weight, -bound, bound)
+        self.layers = nn.ModuleList(made)
+        self.biases = nn.ParameterList(torch.zeros(width) for width in widths[1:])
         self.last = linear(hidden, out_dim)
 
-    def prepare(self, batch: NodeBatch) -> tuple[Tensor, Csr]:
+    def prepare(self, batch: NodeBatch) -> NodeBatch:
         super().prepare(batch)
         adjacency = normalised(batch.neighbours, "DA", loops=True)
-        return krylov(dense(row_normalised(batch.x)), adjacency, self.blocks), adjacency
+        return replace(batch, x=row_normalised(batch.x), neighbours=adjacency)
 
-    def _forward(self, prepared: tuple[Tensor, Csr]) -> Tensor:
-        h, adjacency = prepared
-        for i, layer in enumerate(self.layers):
-            h = layer(h if i == 0 else krylov(h, adjacency, self.blocks))
-            h = drop(h.tanh(), self.dropout, self.training)
+    def _forward(self, prepared: NodeBatch) -> Tensor:
+        h: Any = prepared.x
+        for i, (layer, bias) in enumerate(zip(self.layers, self.biases, strict=True)):
+            *lower, found = layer(h, prepared.extra if i == 0 else None).chunk(self.blocks, dim=1)
+            for block in reversed(lower):
+                found = block + prepared.neighbours.sum(found.contiguous())
+            h = drop((found + bias).tanh(), self.dropout, self.training)
         out: Tensor = self.last(h)
         return out
 
@@ -72,17 +83,12 @@ class Snowball(NodeModel):
         super().prepare(batch)
         return dense(row_normalised(batch.x)), normalised(batch.neighbours, "DA", loops=True)
 
+    def with_extra(self, prepared: tuple[Tensor, Csr], extra: Tensor) -> tuple[Tensor, Csr]:
+        return torch.cat([prepared[0], extra], dim=1), prepared[1]
+
     def _forward(self, prepared: tuple[Tensor, Csr]) -> Tensor:
         h, adjacency = prepared
         for layer in self.layers:
             new = adjacency.sum(layer(h)).tanh()
             h = torch.cat([h, drop(new, self.dropout, self.training)], dim=1)
         return adjacency.sum(self.last(h))
-
-
-def krylov(h: Tensor, adjacency: Csr, blocks: int) -> Tensor:
-    """[H, L H, …, L^(m-1) H]: (N, d) → (N, m d)."""
-    found = [h]
-    for _ in range(blocks - 1):
-        found.append(adjacency.sum(found[-1]))
-    return torch.cat(found, dim=1)

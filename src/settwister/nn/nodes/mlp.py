@@ -39,5 +39,8 @@ class NodeMLP(NodeModel):
         return batch if batch.own is None else NodeBatch(take_rows(batch.x, batch.own), batch.neighbours)
 
     def _forward(self, prepared: NodeBatch) -> Tensor:
-        out: Tensor = self.layers(prepared.x)
+        first, *rest = self.layers
+        out: Tensor = first(prepared.x, prepared.extra)
+        for layer in rest:
+            out = layer(out)
         return out

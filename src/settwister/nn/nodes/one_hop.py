@@ -34,7 +34,11 @@ class OneHop(NodeModel):
         self.rho = mlp(phi[-1] + combined, (*rho, self.out_dim), activation, activate_last=False, dropout=dropout)
 
     def _forward(self, prepared: NodeBatch) -> Tensor:
-        values = self.phi(prepared.x).flatten(1)
+        first, *rest = self.phi
+        values = first(prepared.x, prepared.extra)
+        for layer in rest:
+            values = layer(values)
+        values = values.flatten(1)
         sums = prepared.neighbours.sum(values)
         scale = pool_scale(prepared.neighbours, self.pool, sums)
         own = values if prepared.own is None else values[prepared.own]

@@ -1,0 +1,36 @@
+"""The node table as data: which method, on which graph, with which published number."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from settwister import paper
+from settwister.experiments.cells import named
+from settwister.experiments.nodes.methods import METHODS
+
+TABLE = "nodes"
+
+
+@dataclass(frozen=True)
+class NodeCell:
+    """One number of the table: a method on a graph; in the manner of :class:`~settwister.experiments.Cell`."""
+
+    model: str
+    task: str
+    table: str = TABLE
+    metric: str = "acc"
+    digits: int = 2
+
+    def published(self) -> dict[str, float] | None:
+        """The paper's mean and, where it has one, deviation, in percent; None for a method that it lacks."""
+        rows: list[dict[str, Any]] = paper.table(TABLE)["rows"]
+        found = next((row[self.task] for row in rows if row["model"] == self.model), None)
+        return None if found is None else {"std": float("nan")} | found
+
+
+def node_cells(models: Iterable[str] | None = None, graphs: Iterable[str] | None = None) -> list[NodeCell]:
+    """The cells of the table, graph by graph; only some methods or graphs where named."""
+    columns: list[str] = paper.table(TABLE)["columns"]
+    chosen_models = named("model", models, list(METHODS), TABLE)
+    chosen_graphs = named("task", graphs, columns, TABLE)
+    return [NodeCell(model, graph) for graph in chosen_graphs for model in chosen_models]

@@ -1,0 +1,104 @@
+"""One method on one split of one graph, from one initialisation."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from sklearn.metrics import f1_score
+from torch import Tensor
+
+from settwister.experiments.nodes.methods import Method, Settings
+from settwister.functional.propagation import NORMALISATIONS, label_propagation, normalised
+from settwister.graphs import Graph, Split
+from settwister.tasks.streams import stream
+from settwister.training.collective import train_collective
+from settwister.training.correct_and_smooth import ALPHAS, choose_correct_and_smooth
+from settwister.training.node_recipe import NodeRecipe
+from settwister.training.node_trainer import Labelled, NodeTrained, score, train_nodes
+
+STEPS = 50  # of label propagation
+
+Tell = Callable[[int, str], None]
+
+
+@dataclass(eq=False)
+class Fitted:
+    """What a method says of every node, and how it came about; nothing here was computed from test labels."""
+
+    scores: Tensor = field(repr=False)
+    validation: float
+    parameters: int = 0
+    epochs: int = 0
+    best_epoch: int = 0
+    seconds_per_epoch: float = 0.0
+    curves: dict[str, list[float]] = field(default_factory=dict, repr=False)
+    chosen: dict[str, Any] = field(default_factory=dict)
+
+
+def fit(
+    method: Method,
+    graph: Graph,
+    split: Split,
+    settings: Settings,
+    recipe: NodeRecipe,
+    seed: int,
+    tell: Tell = lambda epoch, note: None,
+) -> Fitted:
+    """Train a method; test labels are not passed to anything that it calls."""
+    train = Labelled(split.train, graph.y[split.train])
+    validation = Labelled(split.validation, graph.y[split.validation])
+    if method.build is None:
+        return _propagated(graph, train, validation)
+    given = {name: value for name, value in settings.items() if name not in NodeRecipe.__dataclass_fields__}
+    varied = {name: value for name, value in settings.items() if name in NodeRecipe.__dataclass_fields__}
+    recipe = NodeRecipe(**recipe.to_json() | varied)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(int(stream(seed, "initialisation").integers(2**62)))
+        extra = graph.num_classes if method.collective else 0
+        model = method.build(graph.num_features + extra, graph.num_classes, given)
+    trainer = train_collective if method.collective else train_nodes
+    found: NodeTrained = trainer(model, graph.x, graph.neighbours, train, validation, recipe, seed, tell=tell)
+    fitted = Fitted(
+        found.probabilities,
+        found.validation,
+        model.num_parameters(),
+        len(found.curves["train_loss"]),
+        found.best_epoch,
+        found.seconds_per_epoch,
+        found.curves,
+    )
+    if method.smoothed:
+        chosen = choose_correct_and_smooth(
+            found.probabilities, graph.neighbours, train, validation, balanced=recipe.balanced
+        )
+        fitted.scores, fitted.validation = chosen.scores, chosen.validation
+        fitted.chosen = {"correct_and_smooth": chosen.steps.to_json(), "base_validation": found.validation}
+    return fitted
+
+
+def _propagated(graph: Graph, train: Labelled, validation: Labelled) -> Fitted:
+    """Label propagation, along the adjacency and as far as is best on validation."""
+    began = time.perf_counter()
+    best: Fitted | None = None
+    for kind in NORMALISATIONS:
+        along = normalised(graph.neighbours, kind)
+        for alpha in ALPHAS:
+            found = label_propagation(train.nodes, train.labels, graph.num_classes, along, alpha, STEPS)
+            reached = score(found[validation.nodes].argmax(1), validation.labels, balanced=graph.balanced)
+            if best is None or reached > best.validation:
+                best = Fitted(found, reached, chosen={"adjacency": kind, "alpha": alpha})
+    assert best is not None
+    best.seconds_per_epoch = time.perf_counter() - began
+    return best
+
+
+def metrics(scores: Tensor, y: Tensor, nodes: Tensor) -> dict[str, float]:
+    """Accuracy, balanced accuracy and macro-F1 in percent, on some nodes."""
+    predicted, labels = scores[nodes].argmax(1), y[nodes]
+    return {
+        "accuracy": 100 * score(predicted, labels, balanced=False),
+        "balanced_accuracy": 100 * score(predicted, labels, balanced=True),
+        "macro_f1": 100 * float(f1_score(labels, predicted, average="macro", zero_division=0)),
+    }

@@ -1,0 +1,160 @@
+"""The node table's protocols: which settings a method gets, and what is run with them.
+
+``quick`` is the library's defaults. ``paper`` is the paper's grid: every combination is tried from one initialisation,
+and the one best on validation is run from five. Where splits are random, run s has split s and initialisation s.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from settwister._checks import choice
+from settwister.errors import InputError
+from settwister.experiments.nodes.cells import NodeCell
+from settwister.experiments.nodes.fit import Fitted, fit, metrics
+from settwister.experiments.nodes.methods import Settings, method
+from settwister.experiments.runner import Row
+from settwister.experiments.store import RunStore
+from settwister.files import new_file
+from settwister.graphs import Graph, Split, available, load, random_split
+from settwister.training.node_recipe import NodeRecipe
+
+PROTOCOLS = ("quick", "paper")
+SEEDS = 5
+SEARCH_SEED = 0
+
+Tell = Callable[[NodeCell, int, int, str], None]
+
+
+def recipe_of(graph: Graph, epochs: int | None = None) -> NodeRecipe:
+    """The paper's: Adam, weight decay 5e-4, patience 200; classes weighed where they are uneven."""
+    return NodeRecipe(balanced=graph.balanced) if epochs is None else NodeRecipe(balanced=graph.balanced, epochs=epochs)
+
+
+def split_of(graph: Graph, seed: int) -> Split:
+    """The split of a run: one that came with the graph where it has its own, else 60/20/20 at random."""
+    for family in ("fixed", "year", "official"):
+        if family in graph.splits:
+            return graph.splits[family][seed % len(graph.splits[family])]
+    return random_split(graph.labelled, seed)
+
+
+def absent(cells: Iterable[NodeCell], data_dir: str | Path | None) -> list[str]:
+    """The graphs of these cells that are not in the data directory."""
+    places = available(data_dir)
+    return [name for name in dict.fromkeys(cell.task for cell in cells) if places[name] is None]
+
+
+def run_missing_nodes(
+    cells: Iterable[NodeCell],
+    store: RunStore,
+    protocol: str,
+    *,
+    data_dir: str | Path | None = None,
+    seeds: Sequence[int] | None = None,
+    epochs: int | None = None,
+    tell: Tell = lambda cell, done, total, note: None,
+) -> None:
+    """Search and train what has no file yet.
+
+    Args:
+        tell: called with the cell, trainings done, trainings in all, and a note for people.
+    """
+    choice("protocol", protocol, PROTOCOLS)
+    store.check_writable()
+    wanted = list(range(SEEDS)) if seeds is None else list(seeds)
+    graph: Graph | None = None
+    for cell in cells:
+        missing = [seed for seed in wanted if store.read(cell, seed) is None]
+        if not missing:
+            continue
+        if graph is None or graph.name != cell.task:
+            graph = load(cell.task, data_dir)
+        _run(cell, graph, store, protocol, missing, epochs, tell)
+
+
+def node_rows(cells: Iterable[NodeCell], store: RunStore, seeds: Sequence[int] | None = None) -> list[Row]:
+    """What the store has of these cells; cells without a run are left out."""
+    found = []
+    for cell in cells:
+        wanted = range(SEEDS) if seeds is None else seeds
+        runs = [run for seed in wanted if (run := store.read(cell, seed)) is not None]
+        if runs:
+            found.append(Row(cell, runs))
+    return found
+
+
+def _run(
+    cell: NodeCell, graph: Graph, store: RunStore, protocol: str, seeds: list[int], epochs: int | None, tell: Tell
+) -> None:
+    chosen, recipe = method(cell.model), recipe_of(graph, epochs)
+    searched = chosen.combinations() if protocol == "paper" and chosen.build is not None else []
+    total = len(searched) + len(seeds)
+    tell(cell, 0, total, "")
+    settings = chosen.defaults
+    if searched:
+        settings = _best_of(
+            searched,
+            lambda tried: fit(chosen, graph, split_of(graph, SEARCH_SEED), tried, recipe, SEARCH_SEED),
+            store.search_file(cell),
+            lambda done, note: tell(cell, done, total, note),
+        )
+    for done, seed in enumerate(seeds):
+        split = split_of(graph, seed)
+        note = f"seed {seed}"
+        found = fit(chosen, graph, split, settings, recipe, seed)
+        store.write(cell, seed, _content(found, graph, split, seed, settings, recipe))
+        tell(cell, len(searched) + done + 1, total, f"{note}, validation {100 * found.validation:.1f}")
+
+
+def _best_of(
+    searched: list[Settings], train: Callable[[Settings], Fitted], path: Path, tell: Callable[[int, str], None]
+) -> Settings:
+    """The settings with the best validation score; every finished trial is kept in a file and not repeated."""
+    trials = _read_trials(path)
+    known = {json.dumps(trial["settings"], sort_keys=True): trial for trial in trials}
+    for done, settings in enumerate(searched):
+        key = json.dumps(settings, sort_keys=True)
+        if key not in known:
+            found = train(settings)
+            known[key] = {"settings": settings, "validation": found.validation, "epochs": found.epochs}
+            trials.append(known[key])
+            with new_file(path) as staging:
+                staging.write_text(json.dumps(trials, indent=1) + "\n", encoding="utf-8")
+        tell(done + 1, f"search, best {100 * max(trial['validation'] for trial in trials):.1f}")
+    best = max(searched, key=lambda settings: known[json.dumps(settings, sort_keys=True)]["validation"])
+    return dict(best)
+
+
+def _read_trials(path: Path) -> list[dict[str, Any]]:
+    if not path.is_file():
+        return []
+    try:
+        trials = json.loads(path.read_text(encoding="utf-8"))
+        if not all(isinstance(t["settings"], dict) and isinstance(t["validation"], float) for t in trials):
+            raise ValueError("a trial lacks its settings or its score")
+    except (ValueError, KeyError, TypeError) as error:
+        raise InputError(f"{path} is not a list of trials ({error}): remove it, and the search begins anew") from error
+    return list(trials)
+
+
+def _content(
+    found: Fitted, graph: Graph, split: Split, seed: int, settings: Settings, recipe: NodeRecipe
+) -> dict[str, Any]:
+    test = metrics(found.scores, graph.y, split.test)
+    return {
+        "seed": seed,
+        "test": test["balanced_accuracy" if graph.balanced else "accuracy"],
+        "validation": 100 * found.validation,
+        "test_metrics": test,
+        "settings": settings,
+        "recipe": recipe.to_json(),
+        "chosen": found.chosen,
+        "best_epoch": found.best_epoch,
+        "epochs": found.epochs,
+        "seconds_per_epoch": found.seconds_per_epoch,
+        "parameters": found.parameters,
+        "split": {part: len(getattr(split, part)) for part in ("train", "validation", "test")},
+        "curves": {name: [round(value, 4) for value in values] for name, values in found.curves.items()},
+    }

@@ -1,0 +1,92 @@
+"""Collective learning on any base (Hang et al. 2021): a model that also reads some labels and guesses of the others."""
+
+from collections.abc import Iterator
+from copy import deepcopy
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from settwister.functional.neighbour_sum import Csr
+from settwister.functional.propagation import one_hot_rows
+from settwister.nn.nodes import NodeModel
+from settwister.tasks.streams import stream
+from settwister.training.node_recipe import NodeRecipe
+from settwister.training.node_trainer import Labelled, NodeRun, NodeTrained, Tell
+
+SHOWN = 0.3  # the share of training labels that the model may read
+SAMPLES = 8  # draws that a prediction is averaged over
+ROUNDS = 10
+
+
+def train_collective(
+    model: NodeModel,
+    x: Tensor | Csr,
+    neighbours: Csr,
+    train: Labelled,
+    validation: Labelled | None,
+    recipe: NodeRecipe,
+    seed: int = 0,
+    rounds: int = ROUNDS,
+    tell: Tell = lambda epoch, note: None,
+) -> NodeTrained:
+    """Train in rounds, each reading guesses drawn from the round before, and keep the round best on validation.
+
+    At every step 30% of the training labels are drawn anew and shown; the loss is over the others. So a target is
+    never among what is shown, and labels of validation nodes never are. A round goes on from the weights of the one
+    before.
+
+    Args:
+        model: its ``in_dim`` counts one column per class beside those of x.
+    """
+    best: NodeTrained | None = None
+    guesses: Tensor | None = None
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(int(stream(seed, "collective").integers(2**62)))
+        for _ in range(rounds):
+            model = deepcopy(model)  # so that the best round's weights stay as they were
+            one = _Round(model, x, neighbours, train, validation, recipe, seed, tell)
+            one.guesses = guesses
+            found = one.run()
+            guesses = found.probabilities
+            if best is None or validation is None or found.validation > best.validation:
+                best = found
+    assert best is not None
+    return best
+
+
+class _Round(NodeRun):
+    guesses: Tensor | None = None
+
+    def needs_whole(self) -> bool:
+        return True
+
+    def _shown(self) -> Tensor:
+        """Which of the training nodes the model may read at this step."""
+        shown = torch.rand(len(self.train)) < SHOWN
+        if bool(shown.all()):
+            shown[0] = False  # somebody must be a target
+        return shown
+
+    def _given(self, shown: Tensor) -> Any:
+        """The graph with the labels of shown nodes, and for every other node a guess drawn from the last round's."""
+        classes = self.model.out_dim
+        labels = torch.zeros(self.neighbours.num_sets, classes)
+        if self.guesses is not None:
+            drawn = torch.multinomial(self.guesses, 1).squeeze(-1)
+            labels = one_hot_rows(torch.arange(len(drawn)), drawn, len(drawn), classes)
+        nodes = self.train.nodes[shown]
+        labels[nodes] = 0
+        labels[nodes, self.train.labels[shown]] = 1
+        return self.model.with_extra(self.whole, labels)
+
+    def _steps(self, epoch: int) -> Iterator[tuple[tuple[Any, Tensor | None], Tensor]]:
+        shown = self._shown()
+        yield (self._given(shown), self.train.nodes[~shown]), self.train.labels[~shown]
+
+    def _validation_probabilities(self, validation: Labelled) -> Tensor:
+        return self.model.probabilities(self._given(self._shown()))[validation.nodes]
+
+    @torch.no_grad()
+    def _predict(self) -> Tensor:
+        return torch.stack([self.model.probabilities(self._given(self._shown())) for _ in range(SAMPLES)]).mean(0)

@@ -1,0 +1,200 @@
+"""The node table: every method behind one protocol, resumable, and blind to test labels."""
+
+import json
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from settwister.cli import main
+from settwister.errors import InputError
+from settwister.experiments import RunStore
+from settwister.experiments.nodes import METHODS, NodeCell, node_cells, node_rows, run_missing_nodes
+from settwister.experiments.nodes import methods as methods_module
+from settwister.experiments.nodes import protocol as protocol_module
+from settwister.experiments.nodes.fit import Fitted, fit, metrics
+from settwister.experiments.nodes.methods import Method, method
+from settwister.experiments.nodes.protocol import recipe_of, split_of
+from settwister.graphs import Graph, load
+from settwister.training.node_recipe import NodeRecipe
+
+NODES = 300
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """A data directory with a small Cora of three classes, neighbours mostly of one class."""
+    made = np.random.default_rng(0)
+    y = made.integers(3, size=NODES)
+    y[:3] = 0, 1, 2
+    x = (made.random((NODES, 8)) < 0.3).astype(np.float32)
+    x[np.arange(NODES), y] = 1
+    pairs = made.integers(NODES, size=(2, 1500))
+    kept = (y[pairs[0]] == y[pairs[1]]) | (made.random(1500) < 0.2)
+    folder = tmp_path / "data"
+    (folder / "cora").mkdir(parents=True)
+    np.savez(folder / "cora" / "cora.npz", x=x, edge_index=pairs[:, kept], y=y)
+    return folder
+
+
+def small(name: str) -> dict[str, Any]:
+    """A method's defaults, with narrow layers."""
+    defaults = dict(METHODS[name].defaults)
+    return defaults | ({"width": 16} if "width" in defaults else {})
+
+
+@pytest.fixture
+def settwister(monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
+    """The command, and its exit code."""
+
+    def call(*arguments: str) -> int:
+        monkeypatch.setattr(sys, "argv", ["settwister", *arguments])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        return int(ended.value.code or 0)
+
+    return call
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_no_method_sees_test_labels(data: Path, name: str) -> None:
+    """The second time with garbage for the labels of test nodes: what it says of every node is the same to the bit."""
+    graph = load("cora", data)
+    split = split_of(graph, 0)
+    garbage = graph.y.clone()
+    garbage[split.test] = (garbage[split.test] + 1) % 3
+    recipe = NodeRecipe(epochs=3)
+    honest, blind = (
+        fit(METHODS[name], one, split, small(name), recipe, seed=1) for one in (graph, replace(graph, y=garbage))
+    )
+    assert torch.equal(honest.scores, blind.scores)
+    assert honest.validation == blind.validation
+    assert honest.scores.shape == (NODES, 3)
+    again = fit(METHODS[name], graph, split, small(name), recipe, seed=1)
+    assert torch.equal(again.scores, honest.scores)
+    other = fit(METHODS[name], graph, split, small(name), recipe, seed=2)
+    assert METHODS[name].build is None or not torch.equal(other.scores, honest.scores)
+
+
+def test_every_method_learns_what_is_easy(data: Path) -> None:
+    """Neighbours and features both give the class away; whoever cannot read that is broken."""
+    graph = load("cora", data)
+    split = split_of(graph, 0)
+    for name in METHODS:
+        found = fit(METHODS[name], graph, split, small(name) | {"rate": 2e-2}, NodeRecipe(epochs=80), seed=0)
+        reached = metrics(found.scores, graph.y, split.test)
+        assert reached["accuracy"] > 75, name
+        assert set(reached) == {"accuracy", "balanced_accuracy", "macro_f1"}
+
+
+def test_the_papers_grid() -> None:
+    """Layers, widths, rates, and for sets the two poolings."""
+    assert len(method("gcn").combinations()) == 18
+    assert len(method("gat").combinations()) == 12
+    assert len(method("set_twister_m2_k2").combinations()) == 36
+    assert {"layers": 2, "width": 128, "rate": 0.001, "pool": "sum"} in method("set_twister_m2_k2").combinations()
+    with pytest.raises(InputError, match="unknown method 'magic', expected one of gcn"):
+        method("magic")
+
+
+def test_published_numbers_stand_beside_ours() -> None:
+    assert NodeCell("set_twister_m2_k2", "pubmed").published() == {"mean": 90.15, "std": 0.29}
+    smoothed = NodeCell("correct_and_smooth", "cora").published()
+    assert smoothed is not None
+    assert smoothed["mean"] == 89.05
+    assert np.isnan(smoothed["std"])
+    assert NodeCell("set_twister_plus", "cora").published() is None
+    assert len(node_cells()) == 6 * len(METHODS)
+
+
+def test_a_search_keeps_its_trials_and_the_best_is_run(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Killed in the middle, it goes on where it was; settings come from validation; five seeds follow."""
+    calls: list[dict[str, Any]] = []
+    real = fit
+
+    def counted(method: Method, graph: Graph, split: Any, settings: Any, recipe: Any, seed: int) -> Fitted:
+        calls.append(settings)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return real(method, graph, split, settings, replace(recipe, epochs=3), seed)
+
+    monkeypatch.setattr(protocol_module, "fit", counted)
+    grid = dict(layers=(2,), width=(4, 8), rate=(1e-3, 1e-1), pool=("mean",))
+    monkeypatch.setitem(methods_module.METHODS, "deepsets", replace(METHODS["deepsets"], grid=grid))
+    store, cell = RunStore(tmp_path / "runs", "paper"), NodeCell("deepsets", "cora")
+    with pytest.raises(KeyboardInterrupt):
+        run_missing_nodes([cell], store, "paper", data_dir=data)
+    told: list[tuple[int, int]] = []
+    tell = lambda cell, done, total, note: told.append((done, total))  # noqa: E731
+    run_missing_nodes([cell], store, "paper", data_dir=data, tell=tell)
+    assert len(calls) == 3 + 2 + 5  # two finished trials were not repeated
+    assert told[-1] == (9, 9)
+    trials = json.loads(store.search_file(cell).read_text())
+    best = max(trials, key=lambda trial: trial["validation"])
+    (row,) = node_rows([cell], store)
+    assert [run["seed"] for run in row.runs] == [0, 1, 2, 3, 4]
+    assert all(run["settings"] == best["settings"] for run in row.runs)
+    assert row.as_row()["paper_mean"] == 87.06
+    run_missing_nodes([cell], store, "paper", data_dir=data)
+    assert len(calls) == 10  # nothing was missing
+    store.path(cell, 3).unlink()
+    store.search_file(cell).write_text("[{}]")
+    with pytest.raises(InputError, match="is not a list of trials"):
+        run_missing_nodes([cell], store, "paper", data_dir=data)
+
+
+def test_splits_belong_to_runs(data: Path) -> None:
+    graph = load("cora", data)
+    assert not torch.equal(split_of(graph, 0).test, split_of(graph, 1).test)
+    assert torch.equal(split_of(graph, 1).test, split_of(graph, 1).test)
+    fixed = replace(graph, splits={"fixed": [split_of(graph, 7)]})
+    assert split_of(fixed, 3) is fixed.splits["fixed"][0]
+    assert recipe_of(replace(graph, balanced=True)).balanced
+
+
+def test_reproduce_nodes(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], settwister: Callable[..., int]
+) -> None:
+    asked = ["reproduce", "nodes", "--budget", "smoke", "--models", "gcn,set_twister_plus,label_propagation"]
+    places = ["--data-dir", str(data), "--runs", str(tmp_path / "runs"), "--html", str(tmp_path / "page.html")]
+    assert settwister(*asked, *places, "--json") == 0
+    out = capsys.readouterr()
+    rows = json.loads(out.out)["rows"]
+    assert [(row["model"], row["task"]) for row in rows] == [
+        ("gcn", "cora"), ("label_propagation", "cora"), ("set_twister_plus", "cora"),
+    ]  # fmt: skip
+    assert rows[0]["paper_mean"] == 88.39
+    assert "friendster, pubmed, citeseer, arxiv, wikics not in the data directory" in out.err
+    assert "GCN" in (tmp_path / "page.html").read_text()
+    assert settwister(*asked, *places) == 0
+    assert "88.39(0.95)" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--tasks", "pubmed"], "pubmed"),
+        (["--tasks", "karate"], "table 'nodes' has no task 'karate', expected one of friendster"),
+        (["--models", "magic"], "table 'nodes' has no model 'magic', expected one of gcn"),
+        (["--protocol", "luck"], "protocol is 'luck', expected one of 'quick', 'paper'"),
+    ],
+)
+def test_bad_requests_are_named(
+    arguments: list[str],
+    message: str,
+    data: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    settwister: Callable[..., int],
+) -> None:
+    assert settwister("reproduce", "nodes", *arguments, "--data-dir", str(data), "--runs", str(tmp_path / "runs")) == 2
+    out = capsys.readouterr()
+    assert message in out.err
+    assert not (tmp_path / "runs").exists()
