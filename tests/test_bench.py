@@ -1,8 +1,11 @@
 """Benchmarks measure what they say; how fast things are is for ``settwister bench``, not for a test."""
 
+import math
+
 import pytest
 import torch
 
+from settwister.bench import nodes as bench_nodes
 from settwister.bench import sets as bench_sets
 from settwister.bench import twist as bench_twist
 from settwister.bench.timing import best_times, compare
@@ -31,6 +34,22 @@ def test_sets_are_measured_for_training_and_growth(monkeypatch: pytest.MonkeyPat
     assert [row.against for row in rows[:3]] == ["DeepSets, integers", "DeepSets, images", "a plain loop"]
     assert all("slope" in row.name for row in rows[3:])
     assert len(rows) == 7
+
+
+def test_nodes_are_measured_against_pyg(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small stand-ins: that every row is there; a graph too large for the rival has no ratio."""
+    monkeypatch.delenv("SETTWISTER_DATA", raising=False)
+    monkeypatch.setattr(bench_nodes, "SIZES", {"cora": (200, 400, 30, 3, 0.1), "pubmed": (100, 300, 8, 2, 1.0)})
+    monkeypatch.setattr(bench_nodes, "available", lambda folder: {"cora": None, "pubmed": None})
+    monkeypatch.setattr(bench_nodes, "GROWTH", (2_000, 3_000))
+    monkeypatch.setattr(bench_nodes, "GCN_LARGEST", 2_000)
+    rows = bench_nodes.rows(rounds=1)
+    against = ["PyG's GCN, {0}", "PyG's GAT, {0}", "PyG's scatter"]
+    named = [name.format(graph) for graph in ("cora-sized", "pubmed-sized") for name in against]
+    assert [row.against for row in rows] == [*named, "GCN", "GCN"]
+    assert rows[0].name == "Set Twister's epoch, cora-sized"
+    assert math.isnan(rows[-1].ratio)
+    assert rows[-2].ratio > 0
 
 
 def test_runs_take_turns_and_the_best_counts() -> None:

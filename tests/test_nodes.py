@@ -9,7 +9,7 @@ from torch import Tensor, nn
 import settwister as st
 from settwister.errors import InputError
 from settwister.functional import Csr
-from settwister.functional.dropout import dropout, keep
+from settwister.functional.dropout import dropout, keep, relu_dropout
 from settwister.functional.propagation import (
     NORMALISATIONS,
     correct,
@@ -102,6 +102,19 @@ def test_dropout_drops_that_share_and_keeps_the_mean(p: float) -> None:
     torch.manual_seed(1)
     torch.testing.assert_close(dropout(x, p), first)
     assert bool((dropout(x, 1.0) == 0).all())
+
+
+@pytest.mark.parametrize("p", [0.0, 0.5, 0.3, 1.0])
+@pytest.mark.parametrize("training", [False, True])
+def test_relu_and_dropout_in_one(p: float, training: bool) -> None:
+    found = []
+    for function in (relu_dropout, lambda x, p, training: dropout(x.relu(), p, training)):
+        x = torch.randn(50, 7, generator=torch.Generator().manual_seed(3)).requires_grad_()
+        torch.manual_seed(0)
+        out = function(x, p, training)
+        (out * torch.arange(7)).sum().backward()
+        found.append((out.detach(), x.grad))
+    torch.testing.assert_close(found[0], found[1])
 
 
 @pytest.mark.parametrize("loops", [False, True])

@@ -17,6 +17,8 @@ def bench(
 
     [bold]twist[/]: the forms of the twist at M=8, k=4, forward and backward, and whole models of larger M and k.
     [bold]sets[/]: a training step of Set Twister against DeepSets, stacked seeds against a plain loop, growth with n.
+    [bold]nodes[/]: an epoch and a neighbour sum against PyG's, and predictions as the graph grows; on stand-ins of the
+    same size where the data directory (SETTWISTER_DATA) lacks a graph.
 
     Example: [cyan]settwister bench twist[/]
     """

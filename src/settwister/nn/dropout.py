@@ -2,7 +2,7 @@
 
 from torch import Tensor, nn
 
-from settwister.functional.dropout import dropout
+from settwister.functional.dropout import dropout, relu_dropout
 
 
 class Dropout(nn.Dropout):
@@ -10,3 +10,10 @@ class Dropout(nn.Dropout):
 
     def forward(self, x: Tensor) -> Tensor:
         return dropout(x, self.p, self.training)
+
+
+class ReluDropout(nn.Dropout):
+    """ReLU, then dropout."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return relu_dropout(x, self.p, self.training)

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from settwister.errors import InputError
-from settwister.nn.dropout import Dropout
+from settwister.nn.dropout import Dropout, ReluDropout
 
 ACTIVATIONS: dict[str, Callable[[], nn.Module]] = {"tanh": nn.Tanh, "relu": nn.ReLU, "gelu": nn.GELU}
 
@@ -99,7 +99,8 @@ def mlp(
         dense = first if i == 0 else linear
         layers.append(dense(before, after, bias) if i < first_block else BlockLinear(blocks, before, after, bias))
         if i < len(widths) - 1 or activate_last:
-            layers.append(ACTIVATIONS[activation]())
-            if dropout:
-                layers.append(Dropout(dropout))
+            if dropout and activation == "relu":
+                layers.append(ReluDropout(dropout))
+            else:
+                layers += [ACTIVATIONS[activation](), *([Dropout(dropout)] if dropout else [])]
     return nn.Sequential(*layers)

@@ -99,6 +99,7 @@ class NodeRun:
         self.whole = model.prepare(NodeBatch(x, neighbours)) if self.needs_whole() else None
         if recipe.batch is not None and self.whole is not None:
             raise InputError(f"batch is {recipe.batch} with {type(model).__name__}, expected None: it needs the graph")
+        self.optimiser = torch.optim.Adam(model.parameters(), recipe.rate, weight_decay=recipe.weight_decay, fused=True)
         self.class_weight = class_weights(train.labels, model.out_dim) if recipe.balanced else None
         # A part that is used every epoch is cut out of the graph once.
         self.train_part = self._part(train.nodes) if recipe.batch is None else None
@@ -121,23 +122,26 @@ class NodeRun:
         for rows in permutation(len(self.train), self.seed, "batches", epoch).split(self.recipe.batch):
             yield self._part(self.train.nodes[rows]), self.train.labels[rows]
 
+    def epoch(self, number: int = 1) -> float:
+        """One pass over the training nodes; its mean loss."""
+        self.model.train()
+        losses = []
+        for (prepared, rows), labels in self._steps(number):
+            self.optimiser.zero_grad()
+            loss = self.model.loss(prepared, rows, labels, self.class_weight)
+            loss.backward()
+            self.optimiser.step()
+            losses.append(float(loss.detach()))
+        return sum(losses) / len(losses)
+
     def run(self) -> NodeTrained:
         recipe, model = self.recipe, self.model
-        optimiser = torch.optim.Adam(model.parameters(), recipe.rate, weight_decay=recipe.weight_decay, fused=True)
         best: tuple[float, float] | None = None
         best_epoch, weights = 0, _copy(model)
         curves: dict[str, list[float]] = {"train_loss": [], "validation_loss": [], "validation_score": []}
         began = time.perf_counter()
         for epoch in range(1, recipe.epochs + 1):
-            model.train()
-            losses = []
-            for (prepared, rows), labels in self._steps(epoch):
-                optimiser.zero_grad()
-                loss = model.loss(prepared, rows, labels, self.class_weight)
-                loss.backward()
-                optimiser.step()
-                losses.append(float(loss.detach()))
-            curves["train_loss"].append(sum(losses) / len(losses))
+            curves["train_loss"].append(self.epoch(epoch))
             if self.validation is None:
                 best_epoch = epoch
                 continue

@@ -20,25 +20,39 @@ class NodeBatch:
     Args:
         x: (U, d) features of the distinct nodes, dense or sparse.
         neighbours: B × U; row b holds the neighbours of the batch's node b.
-        own: (B,) which of the U nodes the batch's nodes are; None where they are all of them, in order.
+        own: which of the U nodes the batch's nodes are: (B,) numbers, a slice, or None where they are all, in order.
         extra: (U, e) further columns of x that change while a model trains, such as guessed labels.
     """
 
     x: Tensor | Csr
     neighbours: Csr
-    own: Tensor | None = None
+    own: Tensor | slice | None = None
     extra: Tensor | None = None
 
     @classmethod
     def of(cls, x: Tensor | Csr, neighbours: Csr, nodes: Tensor) -> Self:
-        """One hop around the given nodes: a slice of the neighbour sets, and each node that occurs once."""
+        """One hop around the given nodes: a slice of the neighbour sets, and each node that occurs once.
+
+        Nodes of the batch come first, so that reading them back is a slice, whose gradient is one too.
+        """
         held = neighbours.take(nodes)
-        distinct, places = torch.cat([nodes, held.index.long()]).unique(return_inverse=True)
-        index = places[len(nodes) :].to(held.index.dtype)
+        first = nodes.unique()
+        number = torch.full((neighbours.num_elements,), -1)
+        number[held.index.long()] = 0
+        number[first] = -1
+        others = (number == 0).nonzero().squeeze(-1)
+        own: Tensor | slice = slice(0, len(nodes))
+        if len(first) == len(nodes):
+            first = nodes
+        distinct = torch.cat([first, others])
+        number[distinct] = torch.arange(len(distinct))
+        if len(first) != len(nodes):
+            own = number[nodes]
         features = take_rows(x, distinct)
         if isinstance(features, Csr):
             features = features.with_transpose()
-        return cls(features, Csr(held.ptr, index, len(distinct), held.weight).with_transpose(), places[: len(nodes)])
+        index = number[held.index.long()].to(held.index.dtype)
+        return cls(features, Csr(held.ptr, index, len(distinct), held.weight).with_transpose(), own)
 
 
 class NodeModel(Saved):

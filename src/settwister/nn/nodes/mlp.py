@@ -2,6 +2,7 @@
 
 from functools import partial
 
+import torch
 from torch import Tensor
 
 from settwister.nn.features import FeatureLinear, take_rows
@@ -36,7 +37,10 @@ class NodeMLP(NodeModel):
 
     def prepare(self, batch: NodeBatch) -> NodeBatch:
         """Only the nodes themselves."""
-        return batch if batch.own is None else NodeBatch(take_rows(batch.x, batch.own), batch.neighbours)
+        if batch.own is None:
+            return batch
+        own = torch.arange(batch.neighbours.num_elements)[batch.own]
+        return NodeBatch(take_rows(batch.x, own), batch.neighbours)
 
     def _forward(self, prepared: NodeBatch) -> Tensor:
         first, *rest = self.layers
