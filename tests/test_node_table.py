@@ -3,6 +3,7 @@
 import json
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -151,6 +152,39 @@ def test_a_search_keeps_its_trials_and_the_best_is_run(
         run_missing_nodes([cell], store, "paper", data_dir=data)
 
 
+def test_a_tuned_search_resumes_to_the_same_settings(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Interrupted after every trial, it proposes what the uninterrupted one did; the first is the defaults."""
+    real = fit
+    monkeypatch.setattr(protocol_module, "TRIALS", 5)
+    cell = NodeCell("deepsets", "cora")
+    found = {}
+    for name, patience in (("whole", 99), ("broken", 1)):
+        tried: list[dict[str, Any]] = []
+        left = [patience]
+
+        def counted(method: Method, graph: Graph, split: Any, settings: Any, recipe: Any, seed: int) -> Fitted:
+            if left[0] == 0:  # noqa: B023
+                raise KeyboardInterrupt
+            left[0] -= 1  # noqa: B023
+            tried.append(settings)  # noqa: B023
+            return real(method, graph, split, settings | {"width": 8}, replace(recipe, epochs=2), seed)
+
+        monkeypatch.setattr(protocol_module, "fit", counted)
+        store = RunStore(tmp_path / name, "tuned")
+        for _ in range(7):
+            left[0] = patience
+            with suppress(KeyboardInterrupt):
+                run_missing_nodes([cell], store, "tuned", data_dir=data, seeds=[0, 1])
+        found[name] = tried
+    assert found["whole"] == found["broken"]
+    assert len(found["whole"]) == 5 + 2
+    assert found["whole"][0].items() >= METHODS["deepsets"].defaults.items()
+    assert found["whole"][5] in found["whole"][:5]
+    assert all(0.001 <= settings["rate"] <= 0.03 for settings in found["whole"])
+
+
 def test_splits_belong_to_runs(data: Path) -> None:
     graph = load("cora", data)
     assert not torch.equal(split_of(graph, 0).test, split_of(graph, 1).test)
@@ -184,7 +218,7 @@ def test_reproduce_nodes(
         (["--tasks", "pubmed"], "pubmed"),
         (["--tasks", "karate"], "table 'nodes' has no task 'karate', expected one of friendster"),
         (["--models", "magic"], "table 'nodes' has no model 'magic', expected one of gcn"),
-        (["--protocol", "luck"], "protocol is 'luck', expected one of 'quick', 'paper'"),
+        (["--protocol", "luck"], "protocol is 'luck', expected one of 'quick', 'paper', 'tuned'"),
     ],
 )
 def test_bad_requests_are_named(

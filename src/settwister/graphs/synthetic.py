@@ -1,4 +1,4 @@
-"""Graphs made at random: stand-ins of a published graph's size."""
+"""Graphs made at random: stand-ins of a published graph's size, and one whose labels are about pairs of neighbours."""
 
 import numpy as np
 import torch
@@ -31,3 +31,32 @@ def stand_in(
         x = torch.from_numpy(made.standard_normal((nodes, features), dtype=np.float32))
     labels = made.integers(classes, size=nodes)
     return Graph.make(x, torch.from_numpy(ends), labels, num_classes=classes, name=name)
+
+
+def pairwise_graph(nodes: int, degree: int, seed: int = 0, noise: float = 0.1, features: int = 8) -> Graph:
+    """A graph whose label says whether a node's neighbours differ much: a function of pairs of them, and of nothing else.
+
+    Every node has a hidden attribute z. A node v looks at ``degree`` others, whose z scatter around a centre of v's
+    own with a spread of v's own; its label is whether the *variance* of z among them is above the median over all
+    nodes. z enters the features through a random rotation among other numbers, with noise. So single neighbours say
+    nothing, nor does their mean; the squares of their z say little, because centres vary more than spreads.
+    """
+    made = stream(seed, "pairwise")
+    z = np.sort(made.uniform(-2, 2, nodes))
+    centre, spread = made.uniform(-1.5, 1.5, (nodes, 1)), made.uniform(0.1, 0.5, (nodes, 1))
+    wanted = centre + spread * made.standard_normal((nodes, degree))
+    looked_at = np.searchsorted(z, wanted).clip(0, nodes - 1)
+    variance = z[looked_at].var(axis=1)
+    rotation, _ = np.linalg.qr(made.standard_normal((features, features)))
+    others = made.standard_normal((nodes, features - 1))
+    x = np.concatenate([z[:, None] + noise * made.standard_normal((nodes, 1)), others], axis=1) @ rotation
+    edges = np.stack([looked_at.reshape(-1), np.repeat(np.arange(nodes), degree)])
+    label = (variance > np.median(variance)).astype(np.int64)
+    return Graph.make(
+        torch.from_numpy(x.astype(np.float32)),
+        edges,
+        label,
+        directed=True,
+        loops=True,
+        name=f"pairwise, degree {degree}",
+    )

@@ -1,4 +1,4 @@
-"""Every method of the node table, in one dictionary: what it is made of, and what the paper's grid varies."""
+"""Every method of the node table, in one dictionary: what it is made of, and what each protocol varies of it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -15,6 +15,14 @@ LAYERS = (2, 3)
 
 
 @dataclass(frozen=True)
+class Log:
+    """A range of numbers, searched by their logarithms."""
+
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
 class Method:
     """How a method's settings become a model.
 
@@ -23,6 +31,7 @@ class Method:
             learned.
         defaults: settings under budget ``quick``; ``rate`` among them is the recipe's.
         grid: what the paper's protocol varies; every combination is tried.
+        space: what the tuned protocol varies, as data: choices in a tuple, or a :class:`Log` range.
         collective: trained by collective learning.
         smoothed: followed by correct and smooth.
     """
@@ -30,6 +39,7 @@ class Method:
     build: Callable[[int, int, Settings], nodes.NodeModel] | None
     defaults: Settings = field(default_factory=dict)
     grid: dict[str, tuple[Any, ...]] = field(default_factory=dict)
+    space: dict[str, "tuple[Any, ...] | Log"] = field(default_factory=dict)
     collective: bool = False
     smoothed: bool = False
 
@@ -57,38 +67,57 @@ def _layered(kind: Any, **fixed: Any) -> Any:
 
 
 def _mlp(features: int, classes: int, settings: Settings) -> nodes.NodeModel:
-    return nodes.NodeMLP(features, classes, (settings["width"],) * settings["layers"])
+    more = {name: value for name, value in settings.items() if name not in ("width", "layers")}
+    return nodes.NodeMLP(features, classes, (settings["width"],) * settings["layers"], **more)
 
 
 _TWISTER = dict(norm=None, lower_orders=None)  # the paper's form
+_PLAIN: Settings = dict(layers=2, width=256, rate=5e-3)
+_OURS: Settings = dict(layers=1, width=256, rate=1e-2, pool="mean")
 _GRID: dict[str, tuple[Any, ...]] = dict(layers=LAYERS, width=WIDTHS, rate=RATES)
 _ONE_HOP_GRID = _GRID | dict(pool=("sum", "mean"))
-_PLAIN: Settings = dict(layers=2, width=256, rate=5e-3)
 
+_DROPOUTS = (0.0, 0.2, 0.35, 0.5, 0.65, 0.8)
+_SPACE: dict[str, Any] = dict(
+    rate=Log(1e-3, 3e-2), weight_decay=Log(1e-5, 1e-2), width=(64, 128, 256, 512), dropout=_DROPOUTS
+)
+_MLP_SPACE = _SPACE | dict(layers=(1, 2), input_dropout=_DROPOUTS)
+_ONE_HOP_SPACE = _MLP_SPACE | dict(pool=("sum", "mean", "sqrt"), layer_norm=(False, True), residual=(False, True))
+_TWISTER_SPACE = _ONE_HOP_SPACE | dict(norm=(None, "asinh", "layer"), M=(2, 4), k=(2, 3))
+_KRYLOV_SPACE = _SPACE | dict(layers=(1, 2, 3), blocks=(2, 4, 8, 16))
+_GRAND_SPACE = _SPACE | dict(
+    steps=(2, 4, 8),
+    samples=(2, 4),
+    drop_node=(0.2, 0.5),
+    input_dropout=_DROPOUTS,
+    consistency=(0.5, 1.0),
+    temperature=(0.2, 0.5),
+    batch_norm=(False, True),
+)
+
+_deepsets, _twister = _one_hop(nodes.OneHopDeepSets), _one_hop(nodes.OneHopSetTwister)
 METHODS: dict[str, Method] = {
-    "gcn": Method(_layered(nodes.GCN), _PLAIN, _GRID),
-    "gat": Method(_layered(nodes.GAT), dict(layers=2, width=16, rate=5e-3), _GRID | dict(width=(16, 32))),
-    "tk_gcn": Method(_layered(nodes.TruncatedKrylov), _PLAIN, _GRID),
-    "tk_gcn_cl": Method(_layered(nodes.TruncatedKrylov), _PLAIN, _GRID, collective=True),
-    "snowball": Method(_layered(nodes.Snowball), _PLAIN, _GRID),
-    "grand": Method(_layered(nodes.Grand), dict(width=128, rate=1e-2), dict(width=WIDTHS, rate=RATES)),
-    "mlp": Method(_mlp, _PLAIN, _GRID),
+    "gcn": Method(_layered(nodes.GCN), _PLAIN, _GRID, _SPACE | dict(layers=(2, 3))),
+    "gat": Method(
+        _layered(nodes.GAT),
+        dict(layers=2, width=16, rate=5e-3),
+        _GRID | dict(width=(16, 32)),
+        _SPACE | dict(width=(8, 16, 32, 64), layers=(2, 3)),
+    ),
+    "tk_gcn": Method(_layered(nodes.TruncatedKrylov), _PLAIN, _GRID, _KRYLOV_SPACE),
+    "tk_gcn_cl": Method(_layered(nodes.TruncatedKrylov), _PLAIN, _GRID, _KRYLOV_SPACE, collective=True),
+    "snowball": Method(_layered(nodes.Snowball), _PLAIN, _GRID, _SPACE | dict(layers=(1, 2, 3))),
+    "grand": Method(_layered(nodes.Grand), dict(width=128, rate=1e-2), dict(width=WIDTHS, rate=RATES), _GRAND_SPACE),
+    "mlp": Method(_mlp, _PLAIN, _GRID, _MLP_SPACE),
     "label_propagation": Method(None),
-    "deepsets": Method(_one_hop(nodes.OneHopDeepSets), _PLAIN | dict(pool="mean"), _ONE_HOP_GRID),
+    "deepsets": Method(_deepsets, _PLAIN | dict(pool="mean"), _ONE_HOP_GRID, _ONE_HOP_SPACE),
     "set_twister_m2_k2": Method(
-        _one_hop(nodes.OneHopSetTwister, **_TWISTER), _PLAIN | dict(pool="mean"), _ONE_HOP_GRID
+        _one_hop(nodes.OneHopSetTwister, **_TWISTER), _PLAIN | dict(pool="mean"), _ONE_HOP_GRID, _ONE_HOP_SPACE
     ),
-    "set_twister_plus": Method(
-        _one_hop(nodes.OneHopSetTwister), dict(layers=1, width=256, rate=1e-2, pool="mean"), _ONE_HOP_GRID
-    ),
-    "correct_and_smooth": Method(_mlp, _PLAIN, _GRID, smoothed=True),
-    "deepsets_cs": Method(_one_hop(nodes.OneHopDeepSets), _PLAIN | dict(pool="mean"), _ONE_HOP_GRID, smoothed=True),
-    "set_twister_plus_cs": Method(
-        _one_hop(nodes.OneHopSetTwister),
-        dict(layers=1, width=256, rate=1e-2, pool="mean"),
-        _ONE_HOP_GRID,
-        smoothed=True,
-    ),
+    "set_twister_plus": Method(_twister, _OURS, _ONE_HOP_GRID, _TWISTER_SPACE),
+    "correct_and_smooth": Method(_mlp, _PLAIN, _GRID, _MLP_SPACE, smoothed=True),
+    "deepsets_cs": Method(_deepsets, _PLAIN | dict(pool="mean"), _ONE_HOP_GRID, _ONE_HOP_SPACE, smoothed=True),
+    "set_twister_plus_cs": Method(_twister, _OURS, _ONE_HOP_GRID, _TWISTER_SPACE, smoothed=True),
 }
 
 

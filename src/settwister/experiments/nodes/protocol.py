@@ -1,7 +1,9 @@
 """The node table's protocols: which settings a method gets, and what is run with them.
 
 ``quick`` is the library's defaults. ``paper`` is the paper's grid: every combination is tried from one initialisation,
-and the one best on validation is run from five. Where splits are random, run s has split s and initialisation s.
+and the one best on validation is run from five. ``tuned`` is as many trials of Optuna's sampler for every method, each
+in a space of its own, judged by the same validation nodes. Where splits are random, run s has split s and
+initialisation s, and searches see split 0.
 """
 
 import json
@@ -14,14 +16,16 @@ from settwister.errors import InputError
 from settwister.experiments.nodes.cells import NodeCell
 from settwister.experiments.nodes.fit import Fitted, fit, metrics
 from settwister.experiments.nodes.methods import Settings, method
+from settwister.experiments.nodes.search import Search, grid_search, sampled_search
 from settwister.experiments.runner import Row
 from settwister.experiments.store import RunStore
 from settwister.files import new_file
 from settwister.graphs import Graph, Split, available, load, random_split
 from settwister.training.node_recipe import NodeRecipe
 
-PROTOCOLS = ("quick", "paper")
+PROTOCOLS = ("quick", "paper", "tuned")
 SEEDS = 5
+TRIALS = 40
 SEARCH_SEED = 0
 
 Tell = Callable[[NodeCell, int, int, str], None]
@@ -89,42 +93,54 @@ def _run(
     cell: NodeCell, graph: Graph, store: RunStore, protocol: str, seeds: list[int], epochs: int | None, tell: Tell
 ) -> None:
     chosen, recipe = method(cell.model), recipe_of(graph, epochs)
-    searched = chosen.combinations() if protocol == "paper" and chosen.build is not None else []
-    total = len(searched) + len(seeds)
-    tell(cell, 0, total, "")
-    settings = chosen.defaults
-    if searched:
+    settings, searched = chosen.defaults, 0
+    if protocol != "quick" and chosen.build is not None:
+        search = grid_search(chosen) if protocol == "paper" else sampled_search(chosen, TRIALS)
+        searched = len(chosen.combinations()) if protocol == "paper" else TRIALS
         settings = _best_of(
-            searched,
+            search,
             lambda tried: fit(chosen, graph, split_of(graph, SEARCH_SEED), tried, recipe, SEARCH_SEED),
             store.search_file(cell),
-            lambda done, note: tell(cell, done, total, note),
+            lambda done, note: tell(cell, done, searched + len(seeds), note),
         )
+    total = searched + len(seeds)
+    tell(cell, searched, total, "")
     for done, seed in enumerate(seeds):
         split = split_of(graph, seed)
         note = f"seed {seed}"
         found = fit(chosen, graph, split, settings, recipe, seed)
         store.write(cell, seed, _content(found, graph, split, seed, settings, recipe))
-        tell(cell, len(searched) + done + 1, total, f"{note}, validation {100 * found.validation:.1f}")
+        tell(cell, searched + done + 1, total, f"{note}, validation {100 * found.validation:.1f}")
 
 
 def _best_of(
-    searched: list[Settings], train: Callable[[Settings], Fitted], path: Path, tell: Callable[[int, str], None]
+    search: Search, train: Callable[[Settings], Fitted], path: Path, tell: Callable[[int, str], None]
 ) -> Settings:
-    """The settings with the best validation score; every finished trial is kept in a file and not repeated."""
-    trials = _read_trials(path)
-    known = {json.dumps(trial["settings"], sort_keys=True): trial for trial in trials}
-    for done, settings in enumerate(searched):
-        key = json.dumps(settings, sort_keys=True)
-        if key not in known:
+    """The settings with the best validation score; every finished trial is kept in a file and not repeated.
+
+    A search proposes the same settings after the same scores, so a resumed one goes on where it was.
+    """
+    known = {_key(trial["settings"]): trial for trial in _read_trials(path)}
+    trials: list[dict[str, Any]] = []
+    score: float | None = None
+    while True:
+        try:
+            settings = search.send(score)
+        except StopIteration:
+            break
+        if _key(settings) not in known:
             found = train(settings)
-            known[key] = {"settings": settings, "validation": found.validation, "epochs": found.epochs}
-            trials.append(known[key])
+            known[_key(settings)] = {"settings": settings, "validation": found.validation, "epochs": found.epochs}
             with new_file(path) as staging:
-                staging.write_text(json.dumps(trials, indent=1) + "\n", encoding="utf-8")
-        tell(done + 1, f"search, best {100 * max(trial['validation'] for trial in trials):.1f}")
-    best = max(searched, key=lambda settings: known[json.dumps(settings, sort_keys=True)]["validation"])
-    return dict(best)
+                staging.write_text(json.dumps(list(known.values()), indent=1) + "\n", encoding="utf-8")
+        trials.append(known[_key(settings)])
+        score = trials[-1]["validation"]
+        tell(len(trials), f"search, best {100 * max(trial['validation'] for trial in trials):.1f}")
+    return dict(max(trials, key=lambda trial: trial["validation"])["settings"])
+
+
+def _key(settings: Settings) -> str:
+    return json.dumps(settings, sort_keys=True)
 
 
 def _read_trials(path: Path) -> list[dict[str, Any]]:

@@ -4,12 +4,12 @@ from functools import partial
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
-from settwister._checks import choice, probability, whole_number, widths
+from settwister._checks import choice, flag, probability, whole_number, widths
 from settwister.errors import InputError
 from settwister.nn.features import FeatureLinear
-from settwister.nn.mlp import ACTIVATIONS, mlp
+from settwister.nn.mlp import ACTIVATIONS, linear, mlp
 from settwister.nn.nodes.base import NodeBatch, NodeModel, arguments
 from settwister.nn.set_model import POOLS, pool_scale
 from settwister.nn.twist import Form, LowerOrders, Norm, Twist
@@ -31,7 +31,10 @@ class OneHop(NodeModel):
         first = partial(FeatureLinear, dropout=given["input_dropout"])
         phi, rho = given["phi"], given["rho"]
         self.phi = mlp(self.in_dim, phi, activation, blocks=M, block_layers=1, dropout=dropout, first=first)
-        self.rho = mlp(phi[-1] + combined, (*rho, self.out_dim), activation, activate_last=False, dropout=dropout)
+        together = phi[-1] + combined
+        self.rho = mlp(together, (*rho, self.out_dim), activation, activate_last=False, dropout=dropout)
+        self.norm = nn.LayerNorm(together) if flag("layer_norm", given["layer_norm"]) else nn.Identity()
+        self.skip = linear(together, self.out_dim) if flag("residual", given["residual"]) else None
 
     def _forward(self, prepared: NodeBatch) -> Tensor:
         first, *rest = self.phi
@@ -42,8 +45,9 @@ class OneHop(NodeModel):
         sums = prepared.neighbours.sum(values)
         scale = pool_scale(prepared.neighbours, self.pool, sums)
         own = values if prepared.own is None else values[prepared.own]
-        out: Tensor = self.rho(torch.cat([own, self._combine(sums if scale is None else sums * scale)], dim=-1))
-        return out
+        together = self.norm(torch.cat([own, self._combine(sums if scale is None else sums * scale)], dim=-1))
+        out: Tensor = self.rho(together)
+        return out if self.skip is None else out + self.skip(together)
 
     def _combine(self, sums: Tensor) -> Tensor:
         raise NotImplementedError
@@ -61,6 +65,8 @@ class OneHopDeepSets(OneHop):
         activation: ``"relu"``, ``"gelu"`` or ``"tanh"``.
         pool: ``"sum"``, ``"mean"`` or ``"sqrt"``.
         dropout: after every activation; input_dropout: of the features.
+        layer_norm: normalise what rho reads.
+        residual: add a linear function of what rho reads to the logits.
     """
 
     def __init__(
@@ -73,6 +79,8 @@ class OneHopDeepSets(OneHop):
         pool: str = "mean",
         dropout: float = 0.5,
         input_dropout: float = 0.5,
+        layer_norm: bool = False,
+        residual: bool = False,
     ) -> None:
         super().__init__(_config(locals()))
         self._build(phi[-1], M=1)
@@ -113,6 +121,8 @@ class OneHopSetTwister(OneHop):
         pool: str = "mean",
         dropout: float = 0.5,
         input_dropout: float = 0.5,
+        layer_norm: bool = False,
+        residual: bool = False,
     ) -> None:
         super().__init__(_config(locals()))
         whole_number("M", M)
