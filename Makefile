@@ -34,6 +34,8 @@ docs: install
 	$(BIN)/python docs/theory_plots.py
 	$(BIN)/python docs/results_page.py
 	$(BIN)/python docs/training_curves.py
+	$(BIN)/python docs/pairwise.py
+	$(BIN)/python docs/nodes_page.py
 	$(BIN)/python docs/digits_sheet.py
 
 clean:

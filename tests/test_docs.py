@@ -23,9 +23,10 @@ def test_links_lead_somewhere(page: Path) -> None:
         assert (page.parent / target).exists(), f"{page.name} links to {target}"
 
 
-def test_results_are_what_the_run_files_say() -> None:
-    space: dict[str, Any] = runpy.run_path(str(ROOT / "docs" / "results_page.py"))
-    assert (ROOT / "docs" / "results.md").read_text() == space["text"](), "run make docs"
+@pytest.mark.parametrize("name", ["results", "nodes"])
+def test_results_are_what_the_run_files_say(name: str) -> None:
+    space: dict[str, Any] = runpy.run_path(str(ROOT / "docs" / f"{name}_page.py"))
+    assert (ROOT / "docs" / f"{name}.md").read_text() == space["text"](), "run make docs"
 
 
 def test_the_architecture_names_every_part() -> None:

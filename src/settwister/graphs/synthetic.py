@@ -2,6 +2,7 @@
 
 import numpy as np
 import torch
+from scipy.spatial import cKDTree
 
 from settwister.functional.neighbour_sum import Csr
 from settwister.graphs.features import from_rows
@@ -33,30 +34,24 @@ def stand_in(
     return Graph.make(x, torch.from_numpy(ends), labels, num_classes=classes, name=name)
 
 
-def pairwise_graph(nodes: int, degree: int, seed: int = 0, noise: float = 0.1, features: int = 8) -> Graph:
-    """A graph whose label says whether a node's neighbours differ much: a function of pairs of them, and of nothing else.
+def pairwise_graph(nodes: int, degree: int, seed: int = 0, noise: float = 0.1, attributes: int = 3) -> Graph:
+    """A graph whose label says whether a node's neighbours differ much: a function of pairs of them, nothing else.
 
-    Every node has a hidden attribute z. A node v looks at ``degree`` others, whose z scatter around a centre of v's
-    own with a spread of v's own; its label is whether the *variance* of z among them is above the median over all
-    nodes. z enters the features through a random rotation among other numbers, with noise. So single neighbours say
-    nothing, nor does their mean; the squares of their z say little, because centres vary more than spreads.
+    Every node has hidden attributes z. A node v looks at ``degree`` others, whose z scatter around a centre of v's own
+    with a spread of v's own; its label is whether the *variance* of z among them is above the median over all nodes.
+    z enters the features through a random rotation among as many meaningless numbers, with noise. So single neighbours
+    say nothing, nor does their mean; their squares say little, because centres vary more than spreads.
     """
     made = stream(seed, "pairwise")
-    z = np.sort(made.uniform(-2, 2, nodes))
-    centre, spread = made.uniform(-1.5, 1.5, (nodes, 1)), made.uniform(0.1, 0.5, (nodes, 1))
-    wanted = centre + spread * made.standard_normal((nodes, degree))
-    looked_at = np.searchsorted(z, wanted).clip(0, nodes - 1)
-    variance = z[looked_at].var(axis=1)
-    rotation, _ = np.linalg.qr(made.standard_normal((features, features)))
-    others = made.standard_normal((nodes, features - 1))
-    x = np.concatenate([z[:, None] + noise * made.standard_normal((nodes, 1)), others], axis=1) @ rotation
-    edges = np.stack([looked_at.reshape(-1), np.repeat(np.arange(nodes), degree)])
+    z = made.uniform(-2, 2, (nodes, attributes))
+    centre, spread = made.uniform(-1.5, 1.5, (nodes, 1, attributes)), made.uniform(0.1, 0.6, (nodes, 1, 1))
+    wanted = centre + spread * made.standard_normal((nodes, degree, attributes))
+    _, looked_at = cKDTree(z).query(wanted.reshape(-1, attributes))
+    variance = z[looked_at].reshape(wanted.shape).var(axis=1).sum(axis=1)
+    rotation, _ = np.linalg.qr(made.standard_normal((2 * attributes, 2 * attributes)))
+    shown = z + noise * made.standard_normal(z.shape)
+    x = np.concatenate([shown, made.standard_normal(z.shape)], axis=1) @ rotation
+    edges = np.stack([looked_at, np.repeat(np.arange(nodes), degree)])
     label = (variance > np.median(variance)).astype(np.int64)
-    return Graph.make(
-        torch.from_numpy(x.astype(np.float32)),
-        edges,
-        label,
-        directed=True,
-        loops=True,
-        name=f"pairwise, degree {degree}",
-    )
+    name = f"pairwise, degree {degree}"
+    return Graph.make(torch.from_numpy(x.astype(np.float32)), edges, label, directed=True, loops=True, name=name)
