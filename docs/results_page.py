@@ -16,8 +16,8 @@ architectures to the parameter; "our defaults" is the library's Set Twister at D
 Mean(deviation) over seeds on the test split, at the epoch with the best validation score. Bold: the best of what was
 run, and all that a two-sample t-test at p = 0.05 cannot tell from it. Seconds are per epoch and seed, seeds stacked,
 and were taken while other runs shared the machine: they say how long these runs took, not how models compare (for that,
-`settwister bench sets`). How our defaults were chosen: [defaults.md](defaults.md); the recipe: [recipe.md](recipe.md). The paper's numbers are after
-2,000 epochs (maxmin on integers: 40,000; linear rho: 1,000).
+`settwister bench sets`). How our defaults were chosen: [defaults.md](defaults.md); how the recipe:
+[recipe.md](recipe.md). The paper's numbers are after 2,000 epochs (maxmin on integers: 40,000; linear rho: 1,000).
 """
 
 
