@@ -23,8 +23,9 @@ lint: install
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
+# Two processes of one thread each: most tests are too small to gain from a second thread.
 test: lint
-	$(BIN)/pytest -q
+	OMP_NUM_THREADS=1 $(BIN)/pytest -q -n 2
 
 bench: install
 	$(BIN)/settwister bench twist

@@ -55,7 +55,7 @@ def test_reproduce_exits_with_1_when_a_number_differs(monkeypatch: pytest.Monkey
             "maxmin_length, images_linear_rho, integers_linear_rho, maxmin_fixed_width, images_relu, integers_relu, "
             "maxmin_relu, nodes, all",
         ),
-        (("bench", "nonsense"), "settwister: benchmark is 'nonsense', expected one of 'twist', 'sets'"),
+        (("bench", "nonsense"), "settwister: benchmark is 'nonsense', expected one of 'twist', 'sets', 'nodes'"),
     ],
 )
 def test_bad_input_is_one_sentence_and_exit_2(arguments: tuple[str, ...], sentence: str) -> None:
