@@ -33,25 +33,22 @@ class NodeBatch:
     def of(cls, x: Tensor | Csr, neighbours: Csr, nodes: Tensor) -> Self:
         """One hop around the given nodes: a slice of the neighbour sets, and each node that occurs once.
 
-        Nodes of the batch come first, so that reading them back is a slice, whose gradient is one too.
+        Nodes of the batch come first, so that reading them back is a slice, whose gradient is one too. Nothing here is
+        of the graph's size.
         """
         held = neighbours.take(nodes)
-        first = nodes.unique()
-        number = torch.full((neighbours.num_elements,), -1)
-        number[held.index.long()] = 0
-        number[first] = -1
-        others = (number == 0).nonzero().squeeze(-1)
-        own: Tensor | slice = slice(0, len(nodes))
-        if len(first) == len(nodes):
-            first = nodes
-        distinct = torch.cat([first, others])
-        number[distinct] = torch.arange(len(distinct))
-        if len(first) != len(nodes):
-            own = number[nodes]
+        found, number = torch.cat([nodes, held.index.long()]).unique(return_inverse=True)
+        first = number[: len(nodes)].unique() if len(nodes.unique()) < len(nodes) else number[: len(nodes)]
+        place = torch.full((len(found),), -1)
+        place[first] = torch.arange(len(first))
+        others = place < 0
+        place[others] = torch.arange(len(first), len(found))
+        distinct = torch.empty_like(found).scatter(0, place, found)
+        own: Tensor | slice = slice(0, len(nodes)) if len(first) == len(nodes) else place[number[: len(nodes)]]
         features = take_rows(x, distinct)
         if isinstance(features, Csr):
             features = features.with_transpose()
-        index = number[held.index.long()].to(held.index.dtype)
+        index = place[number[len(nodes) :]].to(held.index.dtype)
         return cls(features, Csr(held.ptr, index, len(distinct), held.weight).with_transpose(), own)
 
 
