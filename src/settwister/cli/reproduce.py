@@ -1,7 +1,8 @@
 """``settwister reproduce``: the paper's tables, ours beside the published numbers."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -13,7 +14,8 @@ from settwister._checks import choice
 from settwister.cli.output import JsonOption, print_rows, print_table, progress
 from settwister.errors import InputError
 from settwister.experiments import BUDGETS, TABLES, Cell, Row, RunStore, cells, rows, run_missing
-from settwister.experiments.nodes import PROTOCOLS, NodeCell, absent, node_cells, node_rows, run_missing_nodes
+from settwister.experiments.cells import TableCell
+from settwister.experiments.nodes import PROTOCOLS, absent, node_cells, node_rows, run_missing_nodes
 from settwister.experiments.page import table_page
 from settwister.experiments.render import latex, lines, markdown, title
 from settwister.files import new_file
@@ -116,17 +118,8 @@ def _train(
         print(
             "settwister: no MNIST was found, so scikit-learn's 8×8 digits, enlarged, stand in for it", file=sys.stderr
         )
-    with progress() as bars:
-        shown: dict[Cell, TaskID] = {}
-
-        def tell(cell: Cell, done: int, total: int, note: str) -> None:
-            if cell not in shown:
-                shown[cell] = bars.add_task(f"{cell.table} {cell.task} {cell.model}", total=total, note="")
-            bars.update(shown[cell], completed=done, note=note)
-
+    with _progress_of(store) as tell:
         run_missing(chosen, store, budget, seeds=seeds, epochs=epochs, image_options=images, tell=tell)
-    for path in store.set_aside:
-        print(f"settwister: a run file was not whole and is now {path}; it was run again", file=sys.stderr)
 
 
 def _nodes(
@@ -151,16 +144,25 @@ def _nodes(
     if missing:
         print(f"settwister: {', '.join(missing)} not in the data directory, so left out", file=sys.stderr)
     chosen = [cell for cell in chosen if cell.task not in missing]
-    with progress() as bars:
-        shown: dict[NodeCell, TaskID] = {}
-
-        def tell(cell: NodeCell, done: int, total: int, note: str) -> None:
-            if cell not in shown:
-                shown[cell] = bars.add_task(f"{cell.task} {cell.model}", total=total, note="")
-            bars.update(shown[cell], completed=done, note=note)
-
+    with _progress_of(store) as tell:
         run_missing_nodes(chosen, store, protocol, data_dir=data_dir, seeds=seeds, epochs=epochs, tell=tell)
     return node_rows(chosen, store, seeds)
+
+
+@contextmanager
+def _progress_of(store: RunStore) -> Iterator[Callable[[TableCell, int, int, str], None]]:
+    """A bar per cell; afterwards, a word about run files that were not whole."""
+    with progress() as bars:
+        shown: dict[TableCell, TaskID] = {}
+
+        def tell(cell: TableCell, done: int, total: int, note: str) -> None:
+            if cell not in shown:
+                shown[cell] = bars.add_task(f"{cell.table} {cell.task} {cell.model}", total=total, note="")
+            bars.update(shown[cell], completed=done, note=note)
+
+        yield tell
+    for path in store.set_aside:
+        print(f"settwister: a run file was not whole and is now {path}; it was run again", file=sys.stderr)
 
 
 def _print_counts(name: str, counts: list[Count]) -> None:
