@@ -100,6 +100,18 @@ def test_the_same_problem_under_two_names_is_one_file(tmp_path: Path) -> None:
     assert RunStore(tmp_path, "quick", "holdout").path(CELL, 0) != store.path(CELL, 0)
 
 
+def test_cells_that_share_runs_ask_for_the_same_training() -> None:
+    """The same model, data and recipe under every budget: else one table would show another's numbers."""
+    sharing = [cell for table in TABLES for cell in cells(table) if cell.home != (cell.table, cell.task)]
+    assert len(sharing) > 10
+    for cell in sharing:
+        home = Cell(cell.home[0], cell.model, cell.home[1])
+        assert home.home == cell.home
+        assert cell.build().config == home.build().config
+        assert vars(cell.data()) == vars(home.data())
+        assert all(plan(cell, budget) == plan(home, budget) for budget in BUDGETS)
+
+
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
 def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     tmp_path.chmod(0o500)

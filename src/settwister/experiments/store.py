@@ -17,8 +17,6 @@ from settwister.experiments.cells import TableCell
 from settwister.files import new_file
 
 FORMAT = 1
-#: the same training problem under two names is run once
-SAME = {("integers", "maxmin"): ("maxmin_length", "n10")}
 
 
 class RunStore:
@@ -35,7 +33,7 @@ class RunStore:
         self.set_aside: list[Path] = []
 
     def path(self, cell: TableCell, seed: int) -> Path:
-        table, task = SAME.get((cell.table, cell.task), (cell.table, cell.task))
+        table, task = cell.home
         return self.folder / table / cell.model / task / f"seed-{seed}.json"
 
     def read(self, cell: TableCell, seed: int) -> dict[str, Any] | None:

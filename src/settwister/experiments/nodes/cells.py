@@ -21,6 +21,10 @@ class NodeCell:
     metric: str = "acc"
     digits: int = 2
 
+    @property
+    def home(self) -> tuple[str, str]:
+        return self.table, self.task
+
     def published(self) -> dict[str, float] | None:
         """The paper's mean and, where it has one, deviation, in percent; None for a method that it lacks."""
         rows: list[dict[str, Any]] = paper.table(TABLE)["rows"]
