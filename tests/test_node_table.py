@@ -21,7 +21,7 @@ from settwister.experiments.nodes import protocol as protocol_module
 from settwister.experiments.nodes.fit import Fitted, fit, metrics
 from settwister.experiments.nodes.methods import Method, method
 from settwister.experiments.nodes.protocol import recipe_of, split_of
-from settwister.graphs import Graph, load
+from settwister.graphs import Graph, load, scaled
 from settwister.training.node_recipe import NodeRecipe
 
 NODES = 300
@@ -96,12 +96,33 @@ def test_every_method_learns_what_is_easy(data: Path) -> None:
 
 def test_the_papers_grid() -> None:
     """Layers, widths, rates, and for sets the two poolings."""
-    assert len(method("gcn").combinations()) == 18
-    assert len(method("gat").combinations()) == 12
-    assert len(method("set_twister_m2_k2").combinations()) == 36
-    assert {"layers": 2, "width": 128, "rate": 0.001, "pool": "sum"} in method("set_twister_m2_k2").combinations()
+    assert len(method("gcn").combinations("cora")) == 18
+    assert len(method("gat").combinations("cora")) == 12
+    one = {"layers": 2, "width": 128, "rate": 0.001, "pool": "sum"}
+    assert len(method("set_twister_m2_k2").combinations("cora")) == 36
+    assert one in method("set_twister_m2_k2").combinations("cora")
+    assert one | {"scaled": True} in method("set_twister_m2_k2").combinations("friendster")
     with pytest.raises(InputError, match="unknown method 'magic', expected one of gcn"):
         method("magic")
+
+
+def test_grand_has_the_settings_of_its_authors() -> None:
+    """For every graph of theirs, under each protocol that does not search for them."""
+    for graph, steps, temperature in (("cora", 8, 0.5), ("citeseer", 2, 0.3), ("pubmed", 5, 0.2), ("wikics", 2, 0.3)):
+        for settings in method("grand").combinations(graph):
+            assert (settings["steps"], settings["temperature"]) == (steps, temperature)
+    assert method("gcn").fixed("cora") == {}
+
+
+def test_columns_are_scaled_where_the_settings_say_so(data: Path) -> None:
+    graph = load("cora", data)
+    split, recipe = split_of(graph, 0), NodeRecipe(epochs=2)
+    plain, divided = (
+        fit(METHODS["mlp"], graph, split, small("mlp") | {"scaled": flag}, recipe, seed=0) for flag in (False, True)
+    )
+    by_hand = fit(METHODS["mlp"], replace(graph, x=scaled(graph.x)), split, small("mlp"), recipe, seed=0)
+    assert torch.equal(divided.scores, by_hand.scores)
+    assert not torch.equal(divided.scores, plain.scores)
 
 
 def test_published_numbers_stand_beside_ours() -> None:

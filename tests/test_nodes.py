@@ -266,21 +266,32 @@ def test_snowball_is_its_definition(graph: Graph) -> None:
     torch.testing.assert_close(model(whole(graph)), a @ model.last(h), atol=1e-5, rtol=1e-4)
 
 
-def test_grand_is_its_definition(graph: Graph) -> None:
-    """In evaluation the mean of the powers; in training the loss of its formula, with the same random nodes dropped."""
+@pytest.mark.parametrize("swapped", [True, False])
+def test_grand_is_its_definition(graph: Graph, swapped: bool) -> None:
+    """In evaluation the mean of the powers; in training the loss of its formula, with the same random nodes dropped.
+
+    Both with the first layer before the propagation and after it.
+    """
     model = Grand(FEATURES, CLASSES, 8, steps=2, samples=2, input_dropout=0.0, dropout=0.0, consistency=0.7).eval()
+    assert model.swapped
+    model.swapped = swapped
+
+    def layers(x: Tensor) -> Tensor:
+        found: Tensor = model.after(model.first(x) + model.bias)
+        return found
+
     assert isinstance(graph.x, Tensor)
     a = adjacency(graph) + torch.eye(NODES)
     a = a / a.sum(1).sqrt().unsqueeze(1) / a.sum(1).sqrt()
     x = graph.x / graph.x.sum(1, keepdim=True).clamp(min=1e-12)
     mean = sum(torch.linalg.matrix_power(a, i) for i in range(3)) / 3
-    torch.testing.assert_close(model(whole(graph)), model.layers(mean @ x), atol=1e-5, rtol=1e-4)
+    torch.testing.assert_close(model(whole(graph)), layers(mean @ x), atol=1e-5, rtol=1e-4)
     model.train()
     rows, labels = torch.arange(5), graph.y[:5]
     torch.manual_seed(0)
     loss = model.loss(model.prepare(whole(graph)), rows, labels, None)
     torch.manual_seed(0)
-    each = [model.layers(mean @ (x * keep(NODES, 0.5).unsqueeze(1))).softmax(-1) for _ in range(2)]
+    each = [layers(mean @ (x * keep(NODES, 0.5).unsqueeze(1))).softmax(-1) for _ in range(2)]
     sharp = ((each[0] + each[1]) / 2) ** 2
     sharp = (sharp / sharp.sum(1, keepdim=True)).detach()
     wanted = sum(-p[rows, labels].log().mean() for p in each) / 2

@@ -12,7 +12,7 @@ from settwister.errors import InputError
 INT32_LIMIT = 2**31 - 1
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Csr:
     """A sparse incidence, sets × elements, in compressed rows: set ``b`` holds ``index[ptr[b]:ptr[b + 1]]``.
 
@@ -29,6 +29,10 @@ class Csr:
     num_elements: int
     weight: Tensor | None = None
     transpose: "Transpose | None" = None
+
+    def __repr__(self) -> str:
+        weighted = "" if self.weight is None else ", weighted"
+        return f"Csr({self.num_sets:,} sets of {self.num_elements:,} elements, {len(self.index):,} entries{weighted})"
 
     @classmethod
     def from_pairs(

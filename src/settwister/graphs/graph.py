@@ -13,7 +13,7 @@ from settwister.graphs.splits import Split
 UNKNOWN = -1
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Graph:
     """Nodes with features and labels, each with the set of its neighbours.
 
@@ -77,6 +77,16 @@ class Graph:
         neighbours = neighbour_sets(edges, nodes, directed=directed, loops=loops)
         classes = found if num_classes is None else num_classes
         return cls(x, neighbours, y, classes, given_edges=edges.shape[1], **more)
+
+    def __repr__(self) -> str:
+        """
+        >>> Graph.make(torch.ones(3, 2), [[0, 1], [1, 2]], [0, 1, -1], name="path")
+        Graph('path': 3 nodes, 2 edges, 2 features, 2 classes, 2 labelled)
+        """
+        return (
+            f"Graph({self.name!r}: {self.num_nodes:,} nodes, {self.num_edges:,} edges, {self.num_features:,} features, "
+            f"{self.num_classes} classes, {len(self.labelled):,} labelled)"
+        )
 
     @property
     def num_nodes(self) -> int:

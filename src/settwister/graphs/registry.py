@@ -12,7 +12,6 @@ from settwister.errors import InputError
 from settwister.files import cache_folder, data_folder
 from settwister.graphs import arxiv, friendster, npz, planetoid, wikics
 from settwister.graphs.download import Download, Tell, fetch, verify
-from settwister.graphs.features import scaled
 from settwister.graphs.graph import UNKNOWN, Graph
 from settwister.graphs.parts import Parts, fingerprint
 from settwister.graphs.reading import reading
@@ -32,7 +31,6 @@ class Known:
         classes: how many there are, where the labels do not say so themselves.
         unknown: the label that means there is none.
         prints: the :func:`fingerprint` of the graph, where the files' SHA-256 is not published.
-        scaled: whether columns are divided by their standard deviation, because their units differ.
         balanced: as in :class:`Graph`.
     """
 
@@ -45,7 +43,6 @@ class Known:
     classes: int | None = None
     unknown: int | None = None
     prints: str | None = None
-    scaled: bool = False
     balanced: bool = False
 
 
@@ -134,7 +131,6 @@ GRAPHS: dict[str, Known] = {
             classes=4,
             unknown=4,
             prints=_FRIENDSTER_PRINT,
-            scaled=True,
             balanced=True,
         ),
     )
@@ -224,9 +220,8 @@ def _graph(known: Known, found: Path) -> Graph:
         for family, splits in parts.splits.items():
             if any(bool((y[part] < 0).any()) for s in splits for part in (s.train, s.validation, s.test)):
                 raise InputError(f"a node of the split {family} has no label, expected labels for all of them")
-        x = scaled(parts.x) if known.scaled else parts.x
         graph = Graph.make(
-            x,
+            parts.x,
             parts.edges,
             y,
             num_classes=known.classes,

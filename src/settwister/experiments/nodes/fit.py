@@ -11,7 +11,7 @@ from torch import Tensor
 
 from settwister.experiments.nodes.methods import Method, Settings
 from settwister.functional.propagation import NORMALISATIONS, label_propagation, normalised
-from settwister.graphs import Graph, Split
+from settwister.graphs import Graph, Split, scaled
 from settwister.tasks.streams import stream
 from settwister.training.collective import train_collective
 from settwister.training.correct_and_smooth import ALPHAS, choose_correct_and_smooth
@@ -51,15 +51,18 @@ def fit(
     validation = Labelled(split.validation, graph.y[split.validation])
     if method.build is None:
         return _propagated(graph, train, validation)
-    given = {name: value for name, value in settings.items() if name not in NodeRecipe.__dataclass_fields__}
+    given = {
+        name: value for name, value in settings.items() if name not in (*NodeRecipe.__dataclass_fields__, "scaled")
+    }
     varied = {name: value for name, value in settings.items() if name in NodeRecipe.__dataclass_fields__}
+    x = scaled(graph.x) if settings.get("scaled") else graph.x
     recipe = NodeRecipe(**recipe.to_json() | varied)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(int(stream(seed, "initialisation").integers(2**62)))
         extra = graph.num_classes if method.collective else 0
         model = method.build(graph.num_features + extra, graph.num_classes, given)
     trainer = train_collective if method.collective else train_nodes
-    found: NodeTrained = trainer(model, graph.x, graph.neighbours, train, validation, recipe, seed, tell=tell)
+    found: NodeTrained = trainer(model, x, graph.neighbours, train, validation, recipe, seed, tell=tell)
     fitted = Fitted(
         found.probabilities,
         found.validation,

@@ -93,10 +93,11 @@ def _run(
     cell: NodeCell, graph: Graph, store: RunStore, protocol: str, seeds: list[int], epochs: int | None, tell: Tell
 ) -> None:
     chosen, recipe = method(cell.model), recipe_of(graph, epochs)
-    settings, searched = chosen.defaults, 0
+    settings, searched = chosen.defaults | chosen.fixed(graph.name), 0
     if protocol != "quick" and chosen.build is not None:
-        search = grid_search(chosen) if protocol == "paper" else sampled_search(chosen, TRIALS)
-        searched = len(chosen.combinations()) if protocol == "paper" else TRIALS
+        combinations = chosen.combinations(graph.name)
+        search = grid_search(combinations) if protocol == "paper" else sampled_search(chosen, settings, TRIALS)
+        searched = len(combinations) if protocol == "paper" else TRIALS
         settings = _best_of(
             search,
             lambda tried: fit(chosen, graph, split_of(graph, SEARCH_SEED), tried, recipe, SEARCH_SEED),

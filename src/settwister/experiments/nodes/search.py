@@ -9,14 +9,14 @@ from settwister.experiments.nodes.methods import Log, Method, Settings
 Search = Generator[Settings, float | None, None]
 
 
-def grid_search(method: Method) -> Search:
-    """Every combination of the paper's grid."""
-    for settings in method.combinations():  # noqa: UP028 (scores are sent back, which a list cannot take)
+def grid_search(combinations: list[Settings]) -> Search:
+    """Every combination of a grid."""
+    for settings in combinations:  # noqa: UP028 (scores are sent back, which a list cannot take)
         yield settings
 
 
-def sampled_search(method: Method, trials: int, seed: int = 0) -> Search:
-    """Optuna's sampler over the method's space; the first trial is its defaults, where they lie in the space."""
+def sampled_search(method: Method, first: Settings, trials: int, seed: int = 0) -> Search:
+    """Optuna's sampler over the method's space; the first trial is given, as far as it lies in the space."""
     try:
         import optuna
     except ImportError as error:
@@ -25,7 +25,7 @@ def sampled_search(method: Method, trials: int, seed: int = 0) -> Search:
         ) from error
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     study = optuna.create_study(direction="maximize", sampler=optuna.samplers.TPESampler(seed=seed, multivariate=False))
-    study.enqueue_trial(_within(method.defaults, method))
+    study.enqueue_trial(_within(first, method))
     for _ in range(trials):
         trial = study.ask()
         settings: Settings = {}
