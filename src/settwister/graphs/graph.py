@@ -49,6 +49,7 @@ class Graph:
         num_classes: int | None = None,
         directed: bool = False,
         loops: bool = False,
+        weight: Tensor | None = None,
         **more: Any,
     ) -> Self:
         """A graph from features, edges and labels.
@@ -59,6 +60,7 @@ class Graph:
             num_classes: one more than the largest label where left out.
             directed: keep directions: only sources are neighbours. Otherwise an edge counts both ways.
             loops: keep edges from a node to itself. Duplicates are always one edge.
+            weight: (E,) of the edges, see :func:`neighbour_sets`.
         """
         nodes, width = num_rows(x), num_columns(x)
         if nodes == 0 or width == 0:
@@ -74,7 +76,7 @@ class Graph:
         found = int(y.max()) + 1
         if num_classes is not None and found > num_classes:
             raise InputError(f"y holds {found - 1}, expected labels below num_classes={num_classes}")
-        neighbours = neighbour_sets(edges, nodes, directed=directed, loops=loops)
+        neighbours = neighbour_sets(edges, nodes, weight=weight, directed=directed, loops=loops)
         classes = found if num_classes is None else num_classes
         return cls(x, neighbours, y, classes, given_edges=edges.shape[1], **more)
 
@@ -114,8 +116,18 @@ class Graph:
         return (self.y >= 0).nonzero().squeeze(-1)
 
 
-def neighbour_sets(edges: Tensor, num_nodes: int, *, directed: bool = False, loops: bool = False) -> Csr:
-    """Every node's neighbourhood as a set: unique, and both ways and loop-free unless told otherwise."""
+def neighbour_sets(
+    edges: Tensor, num_nodes: int, *, weight: Tensor | None = None, directed: bool = False, loops: bool = False
+) -> Csr:
+    """Every node's neighbourhood as a set: unique, and both ways and loop-free unless told otherwise.
+
+    Args:
+        weight: (E,) of the edges; where a pair is given several times, in either direction unless directed, its
+            weights add up.
+
+    >>> neighbour_sets(torch.tensor([[0, 1, 1], [1, 0, 2]]), 3, weight=torch.tensor([1.0, 2.0, 5.0])).weight
+    tensor([3., 3., 5., 5.])
+    """
     if edges.dim() != 2 or edges.shape[0] != 2 or edges.is_floating_point() or edges.is_complex():
         raise InputError(
             f"edges are {str(edges.dtype).removeprefix('torch.')} of shape {tuple(edges.shape)}, expected whole "
@@ -125,14 +137,19 @@ def neighbour_sets(edges: Tensor, num_nodes: int, *, directed: bool = False, loo
     if edges.numel() and (int(edges.min()) < 0 or int(edges.max()) >= num_nodes):
         bad = edges[(edges < 0) | (edges >= num_nodes)][0]
         raise InputError(f"edges hold node {int(bad)}, expected ids from 0 to {num_nodes - 1}")
-    if not directed:
-        source, target = torch.cat([source, target]), torch.cat([target, source])
-    pairs = (target * num_nodes + source).unique()
-    target, source = pairs // num_nodes, pairs % num_nodes
+    if weight is not None and weight.shape != source.shape:
+        raise InputError(f"weight has shape {tuple(weight.shape)}, expected ({len(source)},), one per edge")
     if not loops:
         kept = target != source
-        target, source = target[kept], source[kept]
-    return Csr.from_pairs(target, source, num_nodes, num_nodes).with_transpose()
+        source, target, weight = source[kept], target[kept], None if weight is None else weight[kept]
+    if not directed:  # a loop, which is its own other direction, is left out of the second half
+        other = source != target
+        source, target = torch.cat([source, target[other]]), torch.cat([target, source[other]])
+        weight = None if weight is None else torch.cat([weight, weight[other]])
+    pairs, place = (target * num_nodes + source).unique(return_inverse=True)
+    if weight is not None:
+        weight = torch.zeros(len(pairs), dtype=torch.float64).index_add_(0, place, weight.double()).float()
+    return Csr.from_pairs(pairs // num_nodes, pairs % num_nodes, num_nodes, num_nodes, weight).with_transpose()
 
 
 def num_rows(x: Tensor | Csr) -> int:

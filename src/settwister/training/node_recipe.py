@@ -1,5 +1,6 @@
 """How a node classifier is trained."""
 
+import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -17,6 +18,7 @@ class NodeRecipe:
         epochs: at most so many.
         patience: stop after so many epochs without a better validation score.
         balanced: weigh classes by the inverse of their size, and choose by the mean of their recalls.
+        class_weight: one number per class, which weighs both the loss and the score that is chosen by.
         batch: nodes per step, for models of one hop; None takes all in one.
     """
 
@@ -26,6 +28,7 @@ class NodeRecipe:
     patience: int = 200
     balanced: bool = False
     batch: int | None = None
+    class_weight: tuple[float, ...] | None = None
 
     def __post_init__(self) -> None:
         for name in ("epochs", "patience"):
@@ -33,6 +36,8 @@ class NodeRecipe:
         flag("balanced", self.balanced)
         if self.batch is not None:
             whole_number("batch", self.batch)
+        if self.class_weight is not None and not all(math.isfinite(w) and w >= 0 for w in self.class_weight):
+            raise InputError(f"class_weight is {self.class_weight}, expected finite numbers of at least 0")
         if not self.rate > 0:
             raise InputError(f"rate is {self.rate}, expected a positive learning rate")
         if not self.weight_decay >= 0:

@@ -101,6 +101,8 @@ class NodeRun:
             raise InputError(f"batch is {recipe.batch} with {type(model).__name__}, expected None: it needs the graph")
         self.optimiser = torch.optim.Adam(model.parameters(), recipe.rate, weight_decay=recipe.weight_decay, fused=True)
         self.class_weight = class_weights(train.labels, model.out_dim) if recipe.balanced else None
+        if recipe.class_weight is not None:
+            self.class_weight = torch.tensor(recipe.class_weight)
         # A part that is used every epoch is cut out of the graph once.
         self.train_part = self._part(train.nodes) if recipe.batch is None else None
         self.validation_part = None if validation is None else self._part(validation.nodes)
@@ -165,7 +167,13 @@ class NodeRun:
         self.model.eval()
         found = self._validation_probabilities(validation)
         loss = F.nll_loss(found.clamp(min=1e-12).log(), validation.labels, self.class_weight)
-        return score(found.argmax(-1), validation.labels, balanced=self.recipe.balanced), float(loss)
+        return self._score(found.argmax(-1), validation.labels), float(loss)
+
+    def _score(self, predicted: Tensor, labels: Tensor) -> float:
+        if self.recipe.class_weight is None:
+            return score(predicted, labels, balanced=self.recipe.balanced)
+        weight = torch.tensor(self.recipe.class_weight)[labels]
+        return float((weight * (predicted == labels)).sum() / weight.sum().clamp(min=1e-12))
 
     def _validation_probabilities(self, validation: Labelled) -> Tensor:
         assert self.validation_part is not None
@@ -181,15 +189,19 @@ class NodeRun:
 
 
 def predict_nodes(model: NodeModel, x: Tensor | Csr, neighbours: Csr, nodes: Tensor | None = None) -> Tensor:
-    """(B, C) probabilities of some nodes, or of all; a model of one hop reads only what these nodes see."""
+    """(B, C) probabilities of some nodes, or of all."""
+    return node_logits(model, x, neighbours, nodes).softmax(-1)
+
+
+def node_logits(model: NodeModel, x: Tensor | Csr, neighbours: Csr, nodes: Tensor | None = None) -> Tensor:
+    """(B, C) logits of some nodes, or of all; a model of one hop reads only what these nodes see."""
     model.eval()
     with torch.no_grad():
         if model.hops is None:
-            found: Tensor = model.probabilities(model.prepare(NodeBatch(x, neighbours)))
+            found: Tensor = model(NodeBatch(x, neighbours))
             return found if nodes is None else found[nodes]
         nodes = torch.arange(neighbours.num_sets) if nodes is None else nodes
-        parts = [NodeBatch.of(x, neighbours, chunk) for chunk in nodes.split(EVALUATE_AT_ONCE)]
-        return torch.cat([model.probabilities(model.prepare(part)) for part in parts])
+        return torch.cat([model(NodeBatch.of(x, neighbours, chunk)) for chunk in nodes.split(EVALUATE_AT_ONCE)])
 
 
 def class_weights(labels: Tensor, num_classes: int) -> Tensor:

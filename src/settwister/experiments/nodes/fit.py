@@ -9,7 +9,7 @@ import torch
 from sklearn.metrics import f1_score
 from torch import Tensor
 
-from settwister.experiments.nodes.methods import Method, Settings
+from settwister.experiments.nodes.methods import Method
 from settwister.functional.propagation import NORMALISATIONS, label_propagation, normalised
 from settwister.graphs import Graph, Split, scaled
 from settwister.tasks.streams import stream
@@ -17,6 +17,7 @@ from settwister.training.collective import train_collective
 from settwister.training.correct_and_smooth import ALPHAS, choose_correct_and_smooth
 from settwister.training.node_recipe import NodeRecipe
 from settwister.training.node_trainer import Labelled, NodeTrained, score, train_nodes
+from settwister.training.search import Settings
 
 STEPS = 50  # of label propagation
 

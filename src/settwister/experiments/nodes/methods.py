@@ -7,21 +7,13 @@ from typing import Any
 
 from settwister.errors import InputError
 from settwister.nn import nodes
+from settwister.training.search import Log, Settings, Space
 
-Settings = dict[str, Any]
 RATES = (1e-3, 5e-3, 1e-2)
 WIDTHS = (128, 256, 512)
 LAYERS = (2, 3)
 #: the paper standardises the features of Friendster
 PAPER_FEATURES: dict[str, Settings] = {"friendster": {"scaled": True}}
-
-
-@dataclass(frozen=True)
-class Log:
-    """A range of numbers, searched by their logarithms."""
-
-    low: float
-    high: float
 
 
 @dataclass(frozen=True)
@@ -43,7 +35,7 @@ class Method:
     build: Callable[[int, int, Settings], nodes.NodeModel] | None
     defaults: Settings = field(default_factory=dict)
     grid: dict[str, tuple[Any, ...]] = field(default_factory=dict)
-    space: dict[str, "tuple[Any, ...] | Log"] = field(default_factory=dict)
+    space: Space = field(default_factory=dict)
     collective: bool = False
     smoothed: bool = False
     published: dict[str, Settings] = field(default_factory=dict)

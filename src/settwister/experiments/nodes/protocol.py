@@ -6,22 +6,19 @@ in a space of its own, judged by the same validation nodes. Where splits are ran
 initialisation s, and searches see split 0.
 """
 
-import json
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from settwister._checks import choice
-from settwister.errors import InputError
 from settwister.experiments.nodes.cells import NodeCell
 from settwister.experiments.nodes.fit import Fitted, fit, metrics
-from settwister.experiments.nodes.methods import Settings, method
-from settwister.experiments.nodes.search import Search, grid_search, sampled_search
+from settwister.experiments.nodes.methods import method
 from settwister.experiments.runner import Row
 from settwister.experiments.store import RunStore
-from settwister.files import new_file
 from settwister.graphs import Graph, Split, available, load, random_split
 from settwister.training.node_recipe import NodeRecipe
+from settwister.training.search import Settings, best_of, grid_search, sampled_search
 
 PROTOCOLS = ("quick", "paper", "tuned")
 SEEDS = 5
@@ -96,11 +93,16 @@ def _run(
     settings, searched = chosen.defaults | chosen.fixed(graph.name), 0
     if protocol != "quick" and chosen.build is not None:
         combinations = chosen.combinations(graph.name)
-        search = grid_search(combinations) if protocol == "paper" else sampled_search(chosen, settings, TRIALS)
+        search = grid_search(combinations) if protocol == "paper" else sampled_search(chosen.space, settings, TRIALS)
         searched = len(combinations) if protocol == "paper" else TRIALS
-        settings = _best_of(
+
+        def tried(settings: Settings) -> tuple[float, dict[str, Any]]:
+            found = fit(chosen, graph, split_of(graph, SEARCH_SEED), settings, recipe, SEARCH_SEED)
+            return found.validation, {"epochs": found.epochs}
+
+        settings, _ = best_of(
             search,
-            lambda tried: fit(chosen, graph, split_of(graph, SEARCH_SEED), tried, recipe, SEARCH_SEED),
+            tried,
             store.search_file(cell),
             lambda done, note: tell(cell, done, searched + len(seeds), note),
         )
@@ -112,48 +114,6 @@ def _run(
         found = fit(chosen, graph, split, settings, recipe, seed)
         store.write(cell, seed, _content(found, graph, split, seed, settings, recipe))
         tell(cell, searched + done + 1, total, f"{note}, validation {100 * found.validation:.1f}")
-
-
-def _best_of(
-    search: Search, train: Callable[[Settings], Fitted], path: Path, tell: Callable[[int, str], None]
-) -> Settings:
-    """The settings with the best validation score; every finished trial is kept in a file and not repeated.
-
-    A search proposes the same settings after the same scores, so a resumed one goes on where it was.
-    """
-    known = {_key(trial["settings"]): trial for trial in _read_trials(path)}
-    trials: list[dict[str, Any]] = []
-    score: float | None = None
-    while True:
-        try:
-            settings = search.send(score)
-        except StopIteration:
-            break
-        if _key(settings) not in known:
-            found = train(settings)
-            known[_key(settings)] = {"settings": settings, "validation": found.validation, "epochs": found.epochs}
-            with new_file(path) as staging:
-                staging.write_text(json.dumps(list(known.values()), indent=1) + "\n", encoding="utf-8")
-        trials.append(known[_key(settings)])
-        score = trials[-1]["validation"]
-        tell(len(trials), f"search, best {100 * max(trial['validation'] for trial in trials):.1f}")
-    return dict(max(trials, key=lambda trial: trial["validation"])["settings"])
-
-
-def _key(settings: Settings) -> str:
-    return json.dumps(settings, sort_keys=True)
-
-
-def _read_trials(path: Path) -> list[dict[str, Any]]:
-    if not path.is_file():
-        return []
-    try:
-        trials = json.loads(path.read_text(encoding="utf-8"))
-        if not all(isinstance(t["settings"], dict) and isinstance(t["validation"], float) for t in trials):
-            raise ValueError("a trial lacks its settings or its score")
-    except (ValueError, KeyError, TypeError) as error:
-        raise InputError(f"{path} is not a list of trials ({error}): remove it, and the search begins anew") from error
-    return list(trials)
 
 
 def _content(

@@ -1,0 +1,140 @@
+"""Searches for settings: each proposes some, is told how well they did, and proposes others.
+
+Trials are kept in a file as they finish. A search proposes the same settings after the same scores, so one that was
+killed goes on where it was.
+"""
+
+import json
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from settwister.errors import InputError
+from settwister.files import new_file
+
+Settings = dict[str, Any]
+#: yields settings and is sent their score, the higher the better; what is sent first is None, before any settings
+Search = Generator[Settings, float | None, None]
+
+
+@dataclass(frozen=True)
+class Log:
+    """A range of numbers, searched by their logarithms."""
+
+    low: float
+    high: float
+
+
+#: what a search varies, as data: choices in a tuple, or a range
+Space = Mapping[str, "tuple[Any, ...] | Log"]
+
+
+@dataclass(frozen=True)
+class Trial:
+    """Settings, how well they did, and further facts for the file."""
+
+    settings: Settings
+    score: float
+    facts: dict[str, Any]
+
+
+def grid_search(combinations: list[Settings]) -> Search:
+    """Every combination of a grid."""
+    for settings in combinations:  # noqa: UP028 (scores are sent back, which a list cannot take)
+        yield settings
+
+
+def sampled_search(space: Space, first: Settings, trials: int | None, seed: int = 0) -> Search:
+    """Optuna's sampler; the first trial is given, as far as it lies in the space. None goes on for ever."""
+    try:
+        import optuna
+    except ImportError as error:
+        raise InputError("searching needs Optuna, which is not installed: pip install 'settwister[tune]'") from error
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    study = optuna.create_study(direction="maximize", sampler=optuna.samplers.TPESampler(seed=seed, multivariate=False))
+    study.enqueue_trial(_within(first, space))
+    done = 0
+    while trials is None or done < trials:
+        trial = study.ask()
+        settings: Settings = {}
+        for name, options in space.items():
+            if isinstance(options, Log):
+                settings[name] = trial.suggest_float(name, options.low, options.high, log=True)
+            else:
+                settings[name] = trial.suggest_categorical(name, options)
+        score = yield settings
+        assert score is not None
+        study.tell(trial, score)
+        done += 1
+
+
+def _within(settings: Settings, space: Space) -> Settings:
+    """Those settings that the space has."""
+    found = {}
+    for name, value in settings.items():
+        options = space.get(name)
+        if options is not None and (isinstance(options, Log) or value in options):
+            found[name] = value
+    return found
+
+
+def best_of(
+    search: Search,
+    run: Callable[[Settings], tuple[float, dict[str, Any]]],
+    path: Path | None = None,
+    tell: Callable[[int, str], None] = lambda done, note: None,
+    more: Callable[[], bool] = lambda: True,
+) -> tuple[Settings, list[Trial]]:
+    """The settings with the best score, and all trials.
+
+    Args:
+        run: from settings to their score and further facts, which are kept beside it.
+        path: where finished trials are kept; those in it are not run again.
+        tell: called after every trial with the number done and a note for people.
+        more: asked before every new trial but the first; False ends the search.
+    """
+    known = {_key(trial.settings): trial for trial in _read(path)}
+    trials: list[Trial] = []
+    score: float | None = None
+    while True:
+        try:
+            settings = search.send(score)
+        except StopIteration:
+            break
+        if _key(settings) not in known:
+            if trials and not more():
+                break
+            known[_key(settings)] = Trial(settings, *run(settings))
+            _write(path, list(known.values()))
+        trials.append(known[_key(settings)])
+        score = trials[-1].score
+        tell(len(trials), f"search, best {100 * max(trial.score for trial in trials):.1f}")
+    return dict(max(trials, key=lambda trial: trial.score).settings), trials
+
+
+def _key(settings: Settings) -> str:
+    return json.dumps(settings, sort_keys=True)
+
+
+def _write(path: Path | None, trials: list[Trial]) -> None:
+    if path is None:
+        return
+    content = [{"settings": trial.settings, "validation": trial.score} | trial.facts for trial in trials]
+    with new_file(path) as staging:
+        staging.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+
+
+def _read(path: Path | None) -> list[Trial]:
+    if path is None or not path.is_file():
+        return []
+    try:
+        found = []
+        for content in json.loads(path.read_text(encoding="utf-8")):
+            settings, score = content.pop("settings"), content.pop("validation")
+            if not isinstance(settings, dict) or not isinstance(score, float):
+                raise ValueError("a trial lacks its settings or its score")
+            found.append(Trial(settings, score, content))
+    except (ValueError, KeyError, TypeError, AttributeError, OSError) as error:
+        raise InputError(f"{path} is not a list of trials ({error}): remove it, and the search begins anew") from error
+    return found
