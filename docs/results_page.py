@@ -43,10 +43,14 @@ def text() -> str:
         found = rows(chosen, store, "quick")
         progress.append(f"| `{table}` | {len(found)} | {len(chosen)} |")
         if found:
-            parts.append(f"## {title(table)}\n\n`settwister reproduce {table}`, {counted(found)}.\n\n{markdown(found)}\n")
+            parts.append(
+                f"## {title(table)}\n\n`settwister reproduce {table}`, {counted(found)}.\n\n{markdown(found)}\n"
+            )
     found = rows(cells("images"), RunStore(ROOT / "results", "quick", "holdout"), "quick")
     if found:
-        parts.append(f"{HOLDOUT}\n`settwister reproduce images --holdout-digits`, {counted(found)}.\n\n{markdown(found)}\n")
+        parts.append(
+            f"{HOLDOUT}\n`settwister reproduce images --holdout-digits`, {counted(found)}.\n\n{markdown(found)}\n"
+        )
     parts.append("## How far the runs have come\n\n| table | cells run | of |\n|---|---|---|")
     return "\n".join(parts) + "\n" + "\n".join(progress) + "\n"
 

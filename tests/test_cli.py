@@ -72,7 +72,10 @@ def test_bad_usage_is_exit_2_without_a_traceback(arguments: tuple[str, ...]) -> 
     assert done.stderr
 
 
-@pytest.mark.parametrize("command", ["demo", "reproduce", "bench", "datasets"])
+COMMANDS = ["demo", "fit", "predict", "evaluate", "compare", "explain", "reproduce", "bench", "datasets"]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
 def test_help_has_an_example(command: str) -> None:
     done = run(command, "--help")
     assert done.returncode == 0
@@ -84,7 +87,7 @@ def test_version() -> None:
 
 
 def test_demo_compares_every_model() -> None:
-    done = run("demo", "--seconds", "0.3", "--json")
+    done = run("demo", "--sets", "--seconds", "0.3", "--json")
     assert done.returncode == 0
     assert done.stderr == "", "progress is for terminals only"
     rows = json.loads(done.stdout)["rows"]
@@ -101,7 +104,7 @@ def test_demo_compares_every_model() -> None:
 
 
 def test_demo_shows_progress_on_a_terminal() -> None:
-    done = run("demo", "--seconds", "0.3", FORCE_COLOR="1")  # rich's way to be told that this is a terminal
+    done = run("demo", "--sets", "--seconds", "0.3", FORCE_COLOR="1")  # rich's way to be told that this is a terminal
     assert done.returncode == 0
     assert "Set Twister" in done.stderr
     assert "MAE" in done.stderr

@@ -35,6 +35,7 @@ from settwister.graphs import (
     download,
     from_pyg,
     load,
+    neighbour_sets,
     open_folder,
     random_split,
     save_folder,
@@ -46,6 +47,7 @@ from settwister.graphs import npz as npz_format
 from settwister.graphs.download import Download
 from settwister.graphs.features import from_entries
 from settwister.graphs.parts import Parts, fingerprint
+from settwister.graphs.splits import stratified_parts
 from settwister.graphs.synthetic import pairwise_graph, stand_in
 from settwister.nn.features import row_normalised
 
@@ -101,6 +103,43 @@ def test_an_edge_counts_both_ways_and_once_and_loops_not_at_all() -> None:
     assert directed.num_edges == 2
 
 
+@given(
+    edges=some.lists(some.tuples(some.integers(0, 4), some.integers(0, 4), some.integers(0, 12)), max_size=30),
+    directed=some.booleans(),
+    loops=some.booleans(),
+    weighted=some.booleans(),
+)
+def test_neighbourhoods_are_what_a_loop_over_the_edges_finds(
+    edges: list[tuple[int, int, int]], directed: bool, loops: bool, weighted: bool
+) -> None:
+    """An edge that is given again is one edge, and weighs as much as all its copies; a loop is its own other way."""
+    expected: dict[tuple[int, int], float] = defaultdict(float)
+    for source, target, quarters in edges:
+        if source == target and not loops:
+            continue
+        expected[target, source] += quarters / 4
+        if not directed and source != target:
+            expected[source, target] += quarters / 4
+    ends = torch.tensor([edge[:2] for edge in edges], dtype=torch.long).reshape(-1, 2).t()
+    weight = torch.tensor([edge[2] / 4 for edge in edges])
+    found = neighbour_sets(ends, 5, weight=weight if weighted else None, directed=directed, loops=loops)
+    values = torch.ones(len(found.index)) if found.weight is None else found.weight
+    listed = list(zip(found.rows.tolist(), found.index.tolist(), strict=True))
+    assert listed == sorted(expected), "each once, in order"
+    assert values.tolist() == [expected[pair] if weighted else 1.0 for pair in listed]
+    assert found.transpose is not None
+    torch.testing.assert_close(dense(found) @ torch.eye(5), found.sum(torch.eye(5)))
+
+
+def test_weights_are_one_per_edge() -> None:
+    edges = torch.tensor([[0, 1], [1, 2]])
+    assert "weight has shape (3,), expected (2,), one per edge" in refusal(
+        lambda: neighbour_sets(edges, 3, weight=torch.ones(3))
+    )
+    graph = Graph.make(torch.ones(3, 1), edges, [0, 1, 0], weight=torch.tensor([0.5, 2.0]))
+    assert dense(graph.neighbours).tolist() == [[0.0, 0.5, 0.0], [0.5, 0.0, 2.0], [0.0, 2.0, 0.0]]
+
+
 def test_unknown_labels_are_negative_and_not_labelled() -> None:
     graph = Graph.make(torch.ones(4, 1), torch.zeros(2, 0, dtype=torch.long), [2, -7, 0, -1])
     assert graph.y.tolist() == [2, -1, 0, -1]
@@ -138,6 +177,35 @@ def test_random_splits_differ_by_seed_and_need_a_share_for_each_part() -> None:
     assert not torch.equal(random_split(torch.arange(100), 0).test, random_split(torch.arange(100), 1).test)
     assert "expected positive shares" in refusal(lambda: random_split(torch.arange(9), 0, 0.8, 0.2))
     assert "cannot be cut in three" in refusal(lambda: random_split(torch.arange(2), 0))
+
+
+@given(
+    sizes=some.lists(some.integers(1, 30), min_size=1, max_size=5),
+    shares=some.sampled_from([(0.6, 0.2, 0.2), (0.8, 0.2), (0.2, 0.4, 0.4), (0.5, 0.0, 0.5), (0.1, 0.9), (1.0, 0.0)]),
+    seed=some.integers(0, 5),
+)
+def test_every_class_is_cut_in_the_same_shares(sizes: list[int], shares: tuple[float, ...], seed: int) -> None:
+    """To within one node, unless a part would get none; the smallest classes are in the first parts only."""
+    classes = np.random.default_rng(seed).permutation(np.repeat(np.arange(len(sizes)), sizes))
+    parts = stratified_parts(classes, shares, seed)
+    np.testing.assert_array_equal(parts, stratified_parts(classes, shares, seed))
+    wanted = [part for part, share in enumerate(shares) if share > 0]
+    for one, size in enumerate(sizes):
+        counts = np.bincount(parts[classes == one], minlength=len(shares))
+        assert counts.sum() == size
+        assert len(counts) == len(shares)
+        assert all((counts[part] > 0) == (part in wanted[:size]) for part in range(len(shares)) if size <= len(wanted))
+        assert all((counts[part] > 0) == (part in wanted) for part in range(len(shares)) if size >= len(wanted))
+        if size * min(shares[part] for part in wanted) >= 1:
+            assert np.abs(counts - size * np.array(shares)).max() <= 1
+
+
+def test_which_members_of_a_class_go_where_is_random() -> None:
+    classes = np.repeat([0, 1], 500)
+    one, other = (stratified_parts(classes, (0.5, 0.5), seed) for seed in (0, 1))
+    assert 0.4 < np.mean(one == other) < 0.6
+    assert 0.4 < np.mean(one[::2]) < 0.6, "not by place"
+    assert 0.4 < np.mean(one[:500] == one[500:]) < 0.6, "not alike in all classes"
 
 
 # ---- features -------------------------------------------------------------------------------------------------------
@@ -925,7 +993,8 @@ def test_folders_are_not_overwritten_by_accident(tmp_path: Path) -> None:
     save_folder(small_graph(sparse=False), tmp_path / "graph", force=True)
     assert isinstance(open_folder(tmp_path / "graph").x, torch.Tensor)
     (tmp_path / "letters").mkdir()
-    assert "exists already" in refusal(lambda: save_folder(small_graph(), tmp_path / "letters", force=True))
+    (tmp_path / "letters" / "one.txt").write_text("precious")
+    assert "has no graph.json" in refusal(lambda: save_folder(small_graph(), tmp_path / "letters", force=True))
     assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
 
 

@@ -101,7 +101,6 @@ def test_the_papers_grid() -> None:
     one = {"layers": 2, "width": 128, "rate": 0.001, "pool": "sum"}
     assert len(method("set_twister_m2_k2").combinations("cora")) == 36
     assert one in method("set_twister_m2_k2").combinations("cora")
-    assert one | {"scaled": True} in method("set_twister_m2_k2").combinations("friendster")
     with pytest.raises(InputError, match="unknown method 'magic', expected one of gcn"):
         method("magic")
 

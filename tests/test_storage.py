@@ -43,12 +43,20 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_an_existing_folder_is_replaced_only_when_told(folder: Path) -> None:
-    with pytest.raises(InputError, match="exists already, expected a new folder: pass force=True"):
+    with pytest.raises(InputError, match="exists already, expected a new folder: force=True"):
         st.DeepSets(3, 1).save_pretrained(folder)
     assert isinstance(SetModel.from_pretrained(folder), st.SetTwister)
     st.DeepSets(3, 1).save_pretrained(folder, force=True)
     assert isinstance(SetModel.from_pretrained(folder), st.DeepSets)
     assert names_in(folder.parent) == ["model"]
+
+
+def test_a_folder_of_something_else_is_never_replaced(tmp_path: Path) -> None:
+    (tmp_path / "letters").mkdir()
+    (tmp_path / "letters" / "one.txt").write_text("precious")
+    with pytest.raises(InputError, match=r"has no config\.json: it is not ours to replace"):
+        st.DeepSets(3, 1).save_pretrained(tmp_path / "letters", force=True)
+    assert (tmp_path / "letters" / "one.txt").read_text() == "precious"
 
 
 def test_a_file_is_never_replaced(tmp_path: Path) -> None:
@@ -159,6 +167,14 @@ def test_truncated_or_flipped_weights_never_crash(
     else:
         with contextlib.suppress(InputError):
             SetModel.from_pretrained(damaged)
+
+
+def test_whole_numbers_for_weights_are_refused(folder: Path) -> None:
+    """As many bytes, which the file says are of another type."""
+    path = folder / "model.safetensors"
+    path.write_bytes(path.read_bytes().replace(b'"F32"', b'"I32"'))
+    with pytest.raises(InputError, match=r"model\.safetensors has 'phi\.0\.weight' of type I32, expected floats"):
+        SetModel.from_pretrained(folder)
 
 
 def test_a_pickle_is_not_opened(folder: Path, tmp_path: Path) -> None:

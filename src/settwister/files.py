@@ -35,6 +35,18 @@ def cache_folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")).expanduser() / "settwister"
 
 
+def writable(folder: str | Path, *, marker: str, force: bool) -> Path:
+    """A folder that may be written: one that is not there or, with ``force``, one of ours, which holds the marker."""
+    target = Path(folder)
+    if target.exists() and not target.is_dir():
+        raise InputError(f"{target} is a file, expected a folder or nothing")
+    if target.exists() and not force:
+        raise InputError(f"{target} exists already, expected a new folder: force=True (--force) replaces it")
+    if target.exists() and any(target.iterdir()) and not (target / marker).is_file():
+        raise InputError(f"{target} exists and has no {marker}: it is not ours to replace, choose another folder")
+    return target
+
+
 @contextmanager
 def new_folder(target: Path) -> Iterator[Path]:
     """A temporary folder beside ``target`` that takes its place when the block ends without an error.
@@ -46,7 +58,9 @@ def new_folder(target: Path) -> Iterator[Path]:
     staging = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))
     try:
         yield staging
-        staging.chmod(0o777 & ~_umask())
+        mask = _umask()
+        for path in (staging, *staging.rglob("*")):  # some writers leave files that only their owner may read
+            path.chmod((0o777 if path.is_dir() else 0o666) & ~mask)
         for file in staging.iterdir():
             _flush(file)
         if target.exists():

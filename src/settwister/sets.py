@@ -228,6 +228,24 @@ class Sets:
             )
         return Sets(elements, self.incidence)
 
+    def take(self, rows: Tensor) -> "Sets":
+        """Some of the sets, in the given order, over the elements that they hold.
+
+        >>> Sets.dense(torch.randn(4, 5, 3)).take(torch.tensor([2, 0]))
+        Sets(2 sets, 10 elements of 3 features, Grid)
+        """
+        if isinstance(self.incidence, Matrix):  # few elements: all of them stay
+            return Sets(self.elements, Matrix(self.incidence.counts[rows]))
+        if isinstance(self.incidence, Grid):
+            grid = self.elements.unflatten(0, (self.num_sets, self.incidence.length))[rows]
+            mask = None if self.incidence.mask is None else self.incidence.mask[rows]
+            return Sets(grid.flatten(0, 1), Grid(len(rows), self.incidence.length, mask, self.elements.device))
+        assert isinstance(self.incidence, Csr)
+        held = self.incidence.take(rows)
+        used, index = held.index.long().unique(return_inverse=True)
+        incidence = Csr(held.ptr, index.to(held.index.dtype), len(used), held.weight)
+        return Sets(self.elements[used], _ready(incidence))
+
     def map(self, function: Callable[[Bucket], Tensor], empty: Tensor) -> Tensor:
         """What models of pairs and orders compute: ``function`` of the nonempty sets, ``empty`` for the others.
 

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from settwister._version import __version__
-from settwister.cli import bench, datasets, demo, reproduce
+from settwister.cli import bench, datasets, demo, fit, predict, reproduce
 from settwister.errors import InputError
 
 app = typer.Typer(
@@ -19,6 +19,11 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command("demo")(demo.demo)
+app.command("fit")(fit.fit)
+app.command("predict")(predict.predict)
+app.command("evaluate")(predict.evaluate)
+app.command("compare")(fit.compare)
+app.command("explain")(predict.explain)
 app.command("reproduce")(reproduce.reproduce)
 app.command("bench")(bench.bench)
 app.command("datasets")(datasets.datasets)

@@ -1,28 +1,106 @@
-"""``settwister demo``: a minute that shows what the library is for."""
+"""``settwister demo``: what the library is for, in two minutes and without a download."""
 
+import json
+import tempfile
 from functools import partial
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
+from rich.console import Console
 from rich.progress import Progress, TaskID
 
+from settwister.cli import fit as fit_commands
+from settwister.cli import predict as predict_commands
 from settwister.cli.output import JsonOption, print_rows, print_table, progress
-from settwister.demo import MODELS, TASK, train_for
+from settwister.demo.arithmetic import MODELS, TASK, train_for
+from settwister.files import new_file
 
 
 def demo(
-    seconds: Annotated[float, typer.Option(help="Training time per model.", min=0.1)] = 8.0,
+    out: Annotated[
+        Path | None, typer.Option(help="A folder for the tables, the model and its page; a temporary one otherwise.")
+    ] = None,
+    people: Annotated[int, typer.Option(min=200, help="How many the made-up social network has.")] = 4000,
+    sets: Annotated[
+        bool, typer.Option("--sets", help="Train every set model on the variance of ten integers.")
+    ] = False,
+    seconds: Annotated[float, typer.Option(help="With --sets: training time per model.", min=0.1)] = 8.0,
     seed: Annotated[int, typer.Option(help="Of the data and of every model.", min=0)] = 0,
     as_json: JsonOption = False,
 ) -> None:
-    """Train every set model on a generated task for the same time, and compare them.
+    """Make up a social network, learn from its two tables who is of which kind, and write a page about it.
 
-    The task: sets of ten integers below 100, given as random vectors; predict the variance of the integers. It depends
-    on pairs of elements. A twist of sums holds them; a plain sum does not, and leaves them to the network behind it,
-    which the two rows with a linear rho show.
+    The network is written as two Parquet files, as somebody might export them. A person's kind says how different the
+    cities of their friends are: nothing in one's own row tells, and no single friend does. Then digits, each joined to
+    the eight that look most alike.
 
-    Example: [cyan]settwister demo --seconds 5[/]
+    With --sets: every set model learns the variance of ten integers for the same time.
+
+    Example: [cyan]settwister demo --out demo[/]
     """
+    if sets:
+        _sets(seconds, seed, as_json)
+    else:
+        _tables(Path(tempfile.mkdtemp(prefix="settwister-demo-")) if out is None else out, people, seed, as_json)
+
+
+def _tables(out: Path, people: int, seed: int, as_json: bool) -> None:
+    from settwister.demo.digits import digits_scores
+    from settwister.demo.social import social_tables
+
+    nodes, edges, model = out / "people.parquet", out / "friends.parquet", out / "model"
+    for path, table in zip((nodes, edges), social_tables(people, seed), strict=True):
+        with new_file(path) as staging:
+            table.write_parquet(staging)
+    say = _Steps(as_json)
+    say(f"compare --nodes {nodes} --edges {edges} --id person --target kind --out {model}")
+    found = fit_commands.leaderboard(
+        fit_commands.table_classifier("person", "kind", seed=seed), nodes, edges, None, model, force=True
+    )
+    say.result(found.show, found.to_json())
+    say(f"explain --model {model} --nodes {nodes} --edges {edges} --node p0001 --top 5")
+    explained = predict_commands.opened(model).explain("p0001", nodes, edges)
+    say.result(lambda: predict_commands.show_explanation(explained, top=5), explained.to_json())
+    say("1,797 pictures of digits, each joined to the eight that look most alike")
+    with progress() as bars:
+        shown = bars.add_task("digits", total=None, note="")
+        digits = digits_scores(seed, lambda note: bars.update(shown, note=note))
+    say.result(partial(_show_digits, digits), {"rows": digits})
+    if as_json:
+        print(json.dumps({"steps": say.results, "page": str(model / "report.html")}, indent=1, default=str))
+        return
+    Console().print(f"\nThe page: [bold]{model / 'report.html'}[/]", highlight=False, soft_wrap=True)
+
+
+class _Steps:
+    """What is done, for people as it happens, for programs in the end."""
+
+    def __init__(self, as_json: bool) -> None:
+        self.as_json = as_json
+        self.results: list[dict[str, Any]] = []
+
+    def __call__(self, what: str) -> None:
+        self.results.append({"step": what})
+        if not self.as_json:
+            Console().print(f"\n[cyan]{what}[/]", highlight=False, soft_wrap=True)
+
+    def result(self, show: Any, content: dict[str, Any]) -> None:
+        self.results[-1] |= content
+        if not self.as_json:
+            show()
+
+
+def _show_digits(rows: list[dict[str, Any]]) -> None:
+    print_table(
+        "Digits: test accuracy with a tenth of the labels",
+        ["model", "accuracy", "seconds"],
+        [[row["model"], f"{row['accuracy']:.1%}", f"{row['seconds']:.1f}"] for row in rows],
+    )
+
+
+def _sets(seconds: float, seed: int, as_json: bool) -> None:
+    """The variance depends on pairs: a twist of sums holds them, a plain sum leaves them to the network behind it."""
     data = TASK.generate(seed)
     results = []
     with progress() as bars:

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
@@ -19,12 +20,13 @@ def print_rows(rows: Iterable[dict[str, Any]]) -> None:
 
 def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """The person's form: the first column to the left, the others, numbers, to the right."""
-    table = Table(title=title, title_justify="left")
+    console, table = Console(), Table()
     for i, column in enumerate(columns):
         table.add_column(column, justify="left" if i == 0 else "right")
     for row in rows:
         table.add_row(*row)
-    Console().print(table)
+    console.print(f"[bold]{escape(title)}[/]", highlight=False)
+    console.print(table)
 
 
 def progress() -> Progress:

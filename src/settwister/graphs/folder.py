@@ -17,7 +17,7 @@ from torch import Tensor
 
 from settwister._version import __version__
 from settwister.errors import InputError
-from settwister.files import new_folder
+from settwister.files import new_folder, writable
 from settwister.functional.neighbour_sum import Csr, Transpose
 from settwister.graphs.graph import Graph
 from settwister.graphs.reading import reading
@@ -33,9 +33,7 @@ WHOLE, REAL = (np.int32, np.int64), (np.float32, np.float64)
 
 def save_folder(graph: Graph, path: str | Path, *, force: bool = False) -> None:
     """Write the graph as ``.npy`` files and a small JSON, wholly or not at all."""
-    target = Path(path)
-    if target.exists() and (not force or not (target / DESCRIPTION).is_file()):
-        raise InputError(f"{target} exists already, expected a new folder: pass force=True to replace a graph")
+    target = writable(path, marker=DESCRIPTION, force=force)
     arrays = _csr_arrays("neighbours", graph.neighbours) | {"y": graph.y}
     arrays |= {"x": graph.x} if isinstance(graph.x, Tensor) else _csr_arrays("x", graph.x)
     for i, splits in enumerate(graph.splits.values()):

@@ -1,7 +1,10 @@
 """Which nodes are trained on, which choose the model, and which judge it."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
 from torch import Tensor
 
 from settwister.errors import InputError
@@ -49,3 +52,30 @@ def random_split(labelled: Tensor, seed: int, train: float = 0.6, validation: fl
     if not all(len(part) for part in parts):
         raise InputError(f"{len(labelled)} labelled nodes cannot be cut in three, expected at least 5")
     return Split(*(part.sort().values for part in parts))
+
+
+def stratified_parts(classes: NDArray[np.int64], shares: Sequence[float], seed: int) -> NDArray[np.int64]:
+    """The part that each node falls into, every class cut in the same shares.
+
+    A class with fewer members than parts is in the first ones only; one with enough is in all that have a share.
+
+    Args:
+        classes: (N,) the class of every node, from 0.
+        shares: of the parts; they add up to 1.
+
+    >>> stratified_parts(np.array([0, 0, 0, 0, 0, 1, 1, 2]), (0.6, 0.2, 0.2), seed=0)
+    array([0, 2, 0, 1, 0, 1, 0, 0])
+    """
+    generator = np.random.default_rng(np.random.SeedSequence([seed, len(classes)]))
+    parts = np.zeros(len(classes), dtype=np.int64)
+    wanted = [part for part, share in enumerate(shares) if share > 0]
+    for one in np.unique(classes):
+        members = generator.permutation((classes == one).nonzero()[0])
+        ends = np.round(np.cumsum(shares) * len(members)).astype(np.int64)
+        sizes = np.diff(ends, prepend=0)
+        for part in wanted[: len(members)]:  # at least one each, taken from the largest, of equals from the last
+            if sizes[part] == 0:
+                sizes[len(sizes) - 1 - sizes[::-1].argmax()] -= 1
+                sizes[part] += 1
+        parts[members] = np.repeat(np.arange(len(shares)), sizes)
+    return parts

@@ -17,7 +17,7 @@ from torch import nn
 
 from settwister._version import __version__
 from settwister.errors import InputError
-from settwister.files import new_folder
+from settwister.files import new_folder, writable
 
 FORMAT = 1
 LARGEST_CONFIG = 2**20  # bytes
@@ -25,13 +25,9 @@ MOST_LAYERS = 256
 
 
 def save(model: nn.Module, name: str, config: dict[str, Any], folder: Path, *, force: bool) -> None:
-    if folder.exists() and not force:
-        raise InputError(f"{folder} exists already, expected a new folder: pass force=True to replace it")
-    if folder.exists() and not folder.is_dir():
-        raise InputError(f"{folder} is a file, expected a folder or nothing")
     content = {"format": FORMAT, "settwister": __version__, "model": name, "config": config}
     tensors = {key: value.detach().contiguous().cpu() for key, value in model.state_dict().items()}
-    with new_folder(folder) as staging:
+    with new_folder(writable(folder, marker="config.json", force=force)) as staging:
         save_file(tensors, staging / "model.safetensors")
         (staging / "config.json").write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
 
@@ -87,10 +83,14 @@ def _read_config(path: Path, known: Mapping[str, Any]) -> tuple[str, dict[str, A
 def _compare(model: nn.Module, weights: Path) -> None:
     expected = {key: (tuple(value.shape), value.dtype.is_floating_point) for key, value in model.state_dict().items()}
     with safe_open(weights, framework="pt") as file:
-        found = {key: tuple(file.get_slice(key).get_shape()) for key in file.keys()}  # noqa: SIM118 (not a mapping)
+        slices = {key: file.get_slice(key) for key in file.keys()}  # noqa: SIM118 (not a mapping)
+        found = {key: (tuple(part.get_shape()), part.get_dtype()) for key, part in slices.items()}
     for key in sorted(expected.keys() ^ found.keys()):
         side = "lacks" if key in expected else "has an unknown"
         raise InputError(f"{weights} {side} tensor {key!r}, expected exactly those that config.json describes")
-    for key, (shape, _) in expected.items():
-        if found[key] != shape:
-            raise InputError(f"{weights} has {key!r} of shape {found[key]}, expected {shape} by config.json")
+    for key, (shape, floating) in expected.items():
+        given, dtype = found[key]
+        if given != shape:
+            raise InputError(f"{weights} has {key!r} of shape {given}, expected {shape} by config.json")
+        if dtype.startswith(("F", "BF")) != floating:  # F16, F32, F64 and BF16
+            raise InputError(f"{weights} has {key!r} of type {dtype}, expected {'floats' if floating else 'integers'}")

@@ -1,5 +1,6 @@
 """How a set model is trained: one frozen description, written into every run file."""
 
+import math
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
@@ -52,6 +53,15 @@ class Recipe:
                 raise InputError(f"{name} is {value!r}, expected a number of at least 0")
         if self.learning_rate == 0:
             raise InputError("learning_rate is 0, expected a positive number")
+
+    def part_of_rate(self, step: int, total: int) -> float:
+        """The part of the peak rate at a step, counted from 1."""
+        if self.schedule != "cosine":
+            return 1.0
+        warm = self.warm_up * total
+        if step < warm:
+            return step / warm
+        return (1 + math.cos(math.pi * (step - warm) / max(1.0, total - warm))) / 2
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)

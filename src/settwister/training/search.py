@@ -94,7 +94,7 @@ def best_of(
         tell: called after every trial with the number done and a note for people.
         more: asked before every new trial but the first; False ends the search.
     """
-    known = {_key(trial.settings): trial for trial in _read(path)}
+    known = {_key(trial.settings): trial for trial in read_trials(path)}
     trials: list[Trial] = []
     score: float | None = None
     while True:
@@ -125,12 +125,15 @@ def _write(path: Path | None, trials: list[Trial]) -> None:
         staging.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
 
 
-def _read(path: Path | None) -> list[Trial]:
+def read_trials(path: Path | None) -> list[Trial]:
+    """The trials that a file holds; none where it is not there."""
     if path is None or not path.is_file():
         return []
     try:
-        found = []
-        for content in json.loads(path.read_text(encoding="utf-8")):
+        found, listed = [], json.loads(path.read_text(encoding="utf-8"))
+        if not isinstance(listed, list):
+            raise ValueError(f"it holds a {type(listed).__name__}")
+        for content in listed:
             settings, score = content.pop("settings"), content.pop("validation")
             if not isinstance(settings, dict) or not isinstance(score, float):
                 raise ValueError("a trial lacks its settings or its score")

@@ -1,6 +1,5 @@
 """Training set models on arithmetic tasks: several seeds at once, resumable at any moment."""
 
-import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -195,7 +194,7 @@ class SetTrainer:
                 torch.manual_seed(torch_seed)
                 for i, (inputs, target) in enumerate(self.batches(order, batch)):
                     number = epoch * steps + i + 1
-                    rate = state.rate * self._schedule(number, recipe.epochs * steps)
+                    rate = state.rate * recipe.part_of_rate(number, recipe.epochs * steps)
                     state.rows, state.first, state.second, seen = step(
                         state.rows, state.first, state.second, torch.tensor(float(number)), rate, inputs, target
                     )
@@ -210,15 +209,6 @@ class SetTrainer:
             shown = "accuracy" if self.higher_is_better else "MAE"
             tell(epoch + 1, f"loss {float(errors.mean()):.3f}, validation {shown} {float(scores.mean()):.3f}")
         return self._outcome(state)
-
-    def _schedule(self, number: int, total: int) -> float:
-        """The part of the peak rate at a step."""
-        if self.recipe.schedule != "cosine":
-            return 1.0
-        warm = self.recipe.warm_up * total
-        if number < warm:
-            return number / warm
-        return (1 + math.cos(math.pi * (number - warm) / max(1.0, total - warm))) / 2
 
     def _outcome(self, state: Checkpoint) -> list[Trained]:
         count = len(self.data[0].target["test"])

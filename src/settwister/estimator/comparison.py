@@ -1,0 +1,122 @@
+"""Several classifiers on the same tables, nodes and split: a leaderboard."""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.ensemble import HistGradientBoostingClassifier
+
+from settwister._checks import choice
+from settwister.estimator.inputs import features
+from settwister.estimator.one_hop import OneHopClassifier
+from settwister.estimator.table import TableClassifier, TableGraph
+from settwister.evaluation import Evaluation, evaluate
+from settwister.experiments.nodes.fit import fit
+from settwister.experiments.nodes.methods import METHODS
+from settwister.graphs import Graph, Split
+from settwister.report import LeaderboardRow
+from settwister.training.node_recipe import NodeRecipe
+from settwister.training.node_trainer import score
+
+#: by name: what people call it
+CONTENDERS = {
+    "set_twister": "Set Twister",
+    "deepsets": "DeepSets",
+    "mlp": "MLP, own features only",
+    "gradient_boosting": "gradient boosting, own features only",
+    "gcn": "GCN",
+    "label_propagation": "label propagation, no features",
+}
+
+Tell = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True, eq=False)
+class Contender:
+    """One of the classifiers, judged twice: by validation nodes, to choose, and by test nodes, to report."""
+
+    name: str
+    validation: float
+    evaluation: Evaluation
+    seconds: float
+    classifier: OneHopClassifier | None = None
+
+    def row(self, chosen: bool) -> LeaderboardRow:
+        found = self.evaluation
+        return LeaderboardRow(
+            CONTENDERS[self.name], found.accuracy, found.balanced_accuracy, found.macro_f1, self.seconds, chosen
+        )
+
+
+def compare(
+    model: TableClassifier,
+    graph: TableGraph,
+    split: Split,
+    names: Sequence[str] = tuple(CONTENDERS),
+    tell: Tell = lambda name, done, total: None,
+) -> list[Contender]:
+    """Train each classifier with its defaults; the best on validation nodes comes first.
+
+    Args:
+        model: says how a classifier is set, and what the classes are called.
+        graph, split: what :meth:`TableClassifier.read` gave.
+        tell: called before every training with its name, the number done, and how many there are.
+    """
+    found = []
+    for done, name in enumerate(names):
+        tell(choice("model", name, CONTENDERS), done, len(names))
+        began = time.perf_counter()
+        shares, fitted = _PREDICTED[name](name, model, graph, split)
+        seconds = time.perf_counter() - began
+        held, test = split.validation.numpy(), split.test.numpy()
+        balanced = getattr(model.classifier, "class_weight", None) == "balanced"
+        reached = score(
+            torch.from_numpy(shares[held].argmax(1)), torch.from_numpy(graph.codes[held]), balanced=balanced
+        )
+        judged = evaluate(shares[test], graph.codes[test], model.names, graph.degrees[test])
+        found.append(Contender(name, reached, judged, seconds, fitted))
+    return sorted(found, key=lambda one: -one.validation)
+
+
+_Predicted = tuple[NDArray[Any], OneHopClassifier | None]
+
+
+def _one_hop(name: str, model: TableClassifier, graph: TableGraph, split: Split) -> _Predicted:
+    fitted = model.trained(graph, split, model=name)
+    return fitted.predict_proba(graph.x, graph.sets), fitted
+
+
+def _method(name: str, model: TableClassifier, graph: TableGraph, split: Split) -> _Predicted:
+    balanced = getattr(model.classifier, "class_weight", None) == "balanced"
+    whole = Graph(features(graph.x), graph.sets, torch.from_numpy(graph.codes), len(model.classes_), balanced=balanced)
+    method, recipe = METHODS[name], NodeRecipe(balanced=balanced, patience=100)
+    scores = fit(method, whole, split, method.defaults, recipe, model.random_state).scores
+    # A node that no label reaches has nothing but zeros, which says that all classes are alike.
+    scores = torch.where(scores.sum(1, keepdim=True) > 0, scores, 1.0).double()
+    return (scores / scores.sum(1, keepdim=True)).numpy(), None
+
+
+def _boosted(name: str, model: TableClassifier, graph: TableGraph, split: Split) -> _Predicted:
+    train = split.train.numpy()
+    weight = getattr(model.classifier, "class_weight", None)
+    trees = HistGradientBoostingClassifier(random_state=model.random_state)
+    trees.set_params(class_weight=weight if weight in (None, "balanced") else None)
+    trees = clone(trees).fit(graph.x[train], graph.codes[train])
+    shares = np.zeros((len(graph.codes), len(model.classes_)))
+    shares[:, trees.classes_] = trees.predict_proba(graph.x)
+    return shares, None
+
+
+_PREDICTED: dict[str, Callable[[str, TableClassifier, TableGraph, Split], _Predicted]] = {
+    "set_twister": _one_hop,
+    "deepsets": _one_hop,
+    "mlp": _one_hop,
+    "gradient_boosting": _boosted,
+    "gcn": _method,
+    "label_propagation": _method,
+}

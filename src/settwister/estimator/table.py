@@ -1,0 +1,324 @@
+"""A table of nodes and a table of edges in, a trained, judged and saved classifier out."""
+
+import platform
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from sklearn.base import clone
+
+from settwister import files
+from settwister._version import __version__
+from settwister.errors import InputError
+from settwister.estimator import folder as storage
+from settwister.estimator.explanation import Explanation, explain
+from settwister.estimator.inputs import features
+from settwister.estimator.one_hop import OneHopClassifier
+from settwister.evaluation import Evaluation, degree_histogram, evaluate
+from settwister.functional.neighbour_sum import Csr
+from settwister.graphs.graph import neighbour_sets
+from settwister.graphs.splits import Split, stratified_parts
+from settwister.report import ClassifierReport, DataSummary, classifier_page
+from settwister.tables import TableEncoder, labels, read_edges, read_nodes
+
+if TYPE_CHECKING:
+    import polars
+
+PARTS = (0.6, 0.2, 0.2)  # training, validation, test
+Tell = Callable[[int, str], None]
+
+
+@dataclass(frozen=True, eq=False)
+class TableGraph:
+    """Two tables, read: nodes by position, features encoded.
+
+    Args:
+        ids: names of the nodes.
+        x: (N, d) encoded features.
+        sets: every node's neighbours.
+        codes: (N,) classes as numbers, -1 where unknown.
+        edges: rows of the table of edges that were used; dropped: those that were not.
+    """
+
+    ids: "polars.Series"
+    x: NDArray[np.float32]
+    sets: Csr
+    codes: NDArray[np.int64]
+    edges: int
+    dropped: int
+
+    @property
+    def degrees(self) -> NDArray[np.int64]:
+        found: NDArray[np.int64] = self.sets.lengths.long().numpy()
+        return found
+
+
+class TableClassifier:
+    """Classify the nodes of a person's own tables.
+
+    Of the nodes whose class is known, a fifth is set aside before anything else, and only used to judge the outcome;
+    another fifth says when to stop. What is saved is the model that was judged.
+
+    Args:
+        id: the column that names the nodes.
+        target: the column to predict, empty where it is unknown.
+        features: the columns to predict from; all others where left out.
+        source, end: columns of the table of edges; ``source`` and ``target``, or the first two, where left out.
+        weight: a column of it with numbers of at least 0.
+        drop_unknown: leave out edges to nodes that are not in the table, rather than refuse them.
+        classifier: an :class:`OneHopClassifier`; its defaults where left out. Encoded features are not scaled again.
+        random_state: for the split and the classifier, where that has none.
+
+    Attributes:
+        evaluation_: on the nodes that were set aside; classes_; classifier_; encoder_; split_; seconds_.
+
+    Needs ``pip install 'settwister[tables]'``.
+    """
+
+    def __init__(
+        self,
+        id: str,
+        target: str,
+        *,
+        features: list[str] | None = None,
+        source: str | None = None,
+        end: str | None = None,
+        weight: str | None = None,
+        drop_unknown: bool = False,
+        classifier: OneHopClassifier | None = None,
+        random_state: int = 0,
+    ) -> None:
+        self.id = id
+        self.target = target
+        self.features = features
+        self.source = source
+        self.end = end
+        self.weight = weight
+        self.drop_unknown = drop_unknown
+        self.classifier = classifier
+        self.random_state = random_state
+
+    # ---- learning ---------------------------------------------------------------------------------------------------
+
+    def fit(self, nodes: Any, edges: Any = None, tell: Tell | None = None) -> Self:
+        """Learn from tables: paths of Parquet or CSV files, or data frames.
+
+        Args:
+            tell: called after every epoch with the number done and a note for people.
+        """
+        graph, split = self.read(nodes, edges)
+        return self.learn(graph, split, tell)
+
+    def read(self, nodes: Any, edges: Any = None) -> tuple[TableGraph, Split]:
+        """The tables as a graph, cut in three, with columns encoded by what the training nodes say."""
+        table = read_nodes(nodes, self.id, self.target, self.features)
+        assert table.target is not None
+        codes, classes = labels(table.target)
+        known = np.flatnonzero(codes >= 0)
+        parts = stratified_parts(codes[known], PARTS, self.random_state)
+        split = Split(*(torch.from_numpy(known[parts == part]) for part in range(3)))
+        if len(split.test) == 0 or len(split.validation) == 0:
+            raise InputError(
+                f"{len(known)} nodes have a class, expected enough of some class to be cut in three: at least 3"
+            )
+        self.classes_ = classes if classes.dtype.kind in storage.CLASS_TYPES else classes.astype(str)
+        self.columns_ = list(table.features.columns)
+        self.encoder_ = TableEncoder().fit(table.features, split.train.numpy())
+        return self._graph(table.ids, table.features, edges, codes), split
+
+    def learn(self, graph: TableGraph, split: Split, tell: Tell | None = None) -> Self:
+        """Train on a graph that was read, and judge the outcome by its test nodes."""
+        began = time.perf_counter()
+        return self.judge(self.trained(graph, split, tell), graph, split, time.perf_counter() - began)
+
+    def trained(self, graph: TableGraph, split: Split, tell: Tell | None = None, **settings: Any) -> OneHopClassifier:
+        """A classifier for this graph, some settings changed; it is shown no label of the test nodes."""
+        base = OneHopClassifier() if self.classifier is None else clone(self.classifier)
+        base.set_params(scale=False, **settings)
+        if base.random_state is None:
+            base.set_params(random_state=self.random_state)
+        seen = np.full(len(graph.codes), -1)
+        for part in (split.train, split.validation):
+            seen[part] = graph.codes[part]
+        return base.fit(graph.x, seen, graph.sets, validation=split.validation.numpy(), tell=tell)
+
+    def judge(self, classifier: OneHopClassifier, graph: TableGraph, split: Split, seconds: float) -> Self:
+        """Keep a classifier that was trained on this graph, and say how good it is on the test nodes."""
+        self.classifier_, self.seconds_ = classifier, seconds
+        self.baseline_ = graph.x[split.train].mean(0)
+        probabilities = self.classifier_.predict_proba(graph.x, graph.sets)
+        test = split.test.numpy()
+        self.evaluation_ = evaluate(probabilities[test], graph.codes[test], self.names, graph.degrees[test])
+        self.data_ = self._summary(graph, split)
+        return self
+
+    def _graph(self, ids: Any, table: Any, edges: Any, codes: NDArray[np.int64]) -> TableGraph:
+        options = self.classifier or OneHopClassifier()
+        pairs, weight, dropped = torch.empty(2, 0, dtype=torch.int64), None, 0
+        if edges is not None:
+            found = read_edges(edges, ids, self.source, self.end, self.weight, self.drop_unknown)
+            pairs, weight, dropped = found.pairs, found.weight, found.dropped
+        sets = neighbour_sets(pairs, len(ids), weight=weight, directed=options.directed, loops=options.loops)
+        return TableGraph(ids, self.encoder_.transform(table), sets, codes, pairs.shape[1], dropped)
+
+    def _summary(self, graph: TableGraph, split: Split) -> DataSummary:
+        known = graph.codes[graph.codes >= 0]
+        sizes = np.bincount(known, minlength=len(self.classes_))
+        return DataSummary(
+            nodes=len(graph.codes),
+            labelled=len(known),
+            edges=graph.edges,
+            isolated=int((graph.degrees == 0).sum()),
+            columns=len(self.columns_),
+            features=graph.x.shape[1],
+            classes=dict(zip(self.names, sizes.tolist(), strict=True)),
+            split={"training": len(split.train), "validation": len(split.validation), "test": len(split.test)},
+            degrees=degree_histogram(graph.degrees),
+        )
+
+    @property
+    def names(self) -> list[str]:
+        """The classes as people read them."""
+        return [str(name) for name in self.classes_.tolist()]
+
+    # ---- answers ----------------------------------------------------------------------------------------------------
+
+    def _read_again(self, nodes: Any, edges: Any, *, with_target: bool) -> TableGraph:
+        table = read_nodes(nodes, self.id, self.target if with_target else None, self.columns_)
+        codes = np.full(len(table.ids), -1)
+        if with_target:
+            assert table.target is not None
+            codes = self._coded(table.target)
+        return self._graph(table.ids, table.features, edges, codes)
+
+    def _coded(self, target: Any) -> NDArray[np.int64]:
+        place = {name: code for code, name in enumerate(self.classes_.tolist())}
+        strings = self.classes_.dtype.kind == "U"
+        values = [str(value) if strings and value is not None else value for value in target.to_list()]
+        unknown = sorted({str(value) for value in values if value is not None and value not in place})
+        if unknown:
+            raise InputError(
+                f"the target {self.target!r} holds {', '.join(unknown[:3])}, expected classes that were trained on: "
+                f"{', '.join(map(str, place))}"
+            )
+        return np.array([-1 if value is None else place[value] for value in values])
+
+    def predict(self, nodes: Any, edges: Any = None) -> "polars.DataFrame":
+        """The class of every node and the probability of each class, by id."""
+        import polars as pl
+
+        graph = self._read_again(nodes, edges, with_target=False)
+        found = self.classifier_.predict_proba(graph.x, graph.sets)
+        return pl.DataFrame(
+            {self.id: graph.ids, "prediction": self.classes_[found.argmax(1)]}
+            | {f"probability_{name}": found[:, code] for code, name in enumerate(self.classes_.tolist())}
+        )
+
+    def evaluate(self, nodes: Any, edges: Any = None) -> Evaluation:
+        """How good the predictions are for nodes whose class the table gives."""
+        graph = self._read_again(nodes, edges, with_target=True)
+        known = np.flatnonzero(graph.codes >= 0)
+        found = self.classifier_.predict_proba(graph.x, graph.sets)[known]
+        return evaluate(found, graph.codes[known], self.names, graph.degrees[known])
+
+    def explain(self, node: Any, nodes: Any, edges: Any = None) -> Explanation:
+        """Which neighbours and which columns moved the prediction of a node, each by leaving it out."""
+        graph = self._read_again(nodes, edges, with_target=False)
+        matches = [place for place, name in enumerate(graph.ids.to_list()) if str(name) == str(node)]
+        if not matches:
+            raise InputError(f"there is no node {node!r} in the column {self.id!r}, expected one of its ids")
+        groups: dict[str, list[int]] = {}
+        for place, column in enumerate(self.encoder_.origin):
+            groups.setdefault(column, []).append(place)
+        names = graph.ids.to_list()
+        return explain(
+            self.classifier_, features(graph.x), graph.sets, matches[0], self.baseline_, groups, names, self.classes_
+        )
+
+    # ---- files ------------------------------------------------------------------------------------------------------
+
+    def report(self, **more: Any) -> ClassifierReport:
+        """All that the page shows; further fields of :class:`~settwister.report.ClassifierReport` may be given."""
+        fitted, curves = self.classifier_, self.classifier_.curves_
+        names = {
+            "train_loss": "training loss",
+            "validation_loss": "validation loss",
+            "validation_score": "validation accuracy",
+        }
+        given: dict[str, Any] = dict(
+            title=f"Predicting {self.target}",
+            data=self.data_,
+            evaluation=self.evaluation_,
+            curves={names[name]: values for name, values in curves.items() if values},
+            best_epoch=fitted.best_epoch_,
+            configuration={"classifier": fitted.get_params(), "seconds": round(self.seconds_, 1)},
+            versions={"settwister": __version__, "torch": torch.__version__, "python": platform.python_version()},
+        )
+        return ClassifierReport(**given | more)
+
+    def save(self, folder: str | Path, *, force: bool = False, report: ClassifierReport | None = None) -> None:
+        """Write a new folder, wholly or not at all: the classifier, the encoder, and a page about them."""
+        about = {
+            "id": self.id,
+            "target": self.target,
+            "columns": self.columns_,
+            "source": self.source,
+            "end": self.end,
+            "weight": self.weight,
+            "random_state": self.random_state,
+            "seconds": self.seconds_,
+            "baseline": self.baseline_.tolist(),
+            "data": asdict(self.data_),
+            "evaluation": self.evaluation_.to_json(),
+        }
+        with files.new_folder(files.writable(folder, marker="estimator.json", force=force)) as staging:
+            storage.write(
+                self.classifier_, staging, {"table": about, "table_classes": storage.classes_to_json(self.classes_)}
+            )
+            (staging / "encoder.skops").write_bytes(self.encoder_.to_bytes())
+            (staging / "report.html").write_text(classifier_page(report or self.report()), encoding="utf-8")
+
+    @classmethod
+    def load(cls, folder: str | Path) -> Self:
+        """Open a folder that :meth:`save` wrote, from anybody: nothing in it is run."""
+        place = Path(folder)
+        classifier, content = storage.read(OneHopClassifier, place)
+        about = content.get("table")
+        path = place / "estimator.json"
+        if not isinstance(about, dict):
+            raise InputError(f"{path} says nothing of tables, expected a folder that `settwister fit` wrote")
+        texts = {name: about.get(name) for name in ("id", "target")}
+        optional = {name: about.get(name) for name in ("source", "end", "weight")}
+        columns = about.get("columns")
+        if not all(isinstance(text, str) for text in texts.values()) or not all(
+            isinstance(text, str | None) for text in optional.values()
+        ):
+            raise InputError(f"{path} does not name its columns, expected what `settwister fit` wrote")
+        if not isinstance(columns, list) or not columns or not all(isinstance(name, str) for name in columns):
+            raise InputError(f"{path} does not list the columns of features, expected what `settwister fit` wrote")
+        found = cls(**texts, **optional, classifier=classifier, random_state=0)  # type: ignore[arg-type]
+        found.classifier_, found.columns_ = classifier, columns
+        found.classes_ = storage.classes_from_json(content.get("table_classes"), path)
+        blob = place / "encoder.skops"
+        if not blob.is_file():
+            raise InputError(f"{blob} is missing, expected it beside estimator.json")
+        found.encoder_ = TableEncoder.from_bytes(blob.read_bytes())
+        if len(found.encoder_.names) != classifier.n_features_in_ or len(found.classes_) != len(classifier.classes_):
+            raise InputError(f"{blob} gives {len(found.encoder_.names)} columns, expected {classifier.n_features_in_}")
+        try:
+            baseline = np.array(about["baseline"], dtype=np.float32)
+            found.seconds_ = float(about["seconds"])
+            found.data_, found.evaluation_ = DataSummary(**about["data"]), Evaluation.from_json(about["evaluation"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise InputError(f"{path} lacks what was found in training ({error}), expected what was saved") from None
+        if baseline.shape != (classifier.n_features_in_,) or not bool(np.isfinite(baseline).all()):
+            raise InputError(
+                f"{path} has a baseline of shape {baseline.shape}, expected ({classifier.n_features_in_},)"
+            )
+        found.baseline_ = baseline
+        return found
