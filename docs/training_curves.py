@@ -16,8 +16,8 @@ import matplotlib.pyplot as plt  # noqa: E402 (the backend is chosen first)
 
 ROOT = Path(__file__).parent.parent
 PANELS = {
-    "maxmin_length": r"$d_{rep}$ = 120 / M: cost as M = 2",
-    "maxmin_fixed_width": r"$d_{rep}$ = 120: cost grows with M",
+    "maxmin_length": r"$d_{rep}$ = 120 / M, tanh: cost as M = 2",
+    "maxmin_fixed_width": r"$d_{rep}$ = 120, ReLU: cost grows with M",
 }
 LINES = {"train_score": ":", "validation_score": "-"}
 
@@ -40,7 +40,7 @@ def draw(path: Path) -> None:
         panel.set(title=heading, xlabel="epoch")
         panel.grid(alpha=0.25)
     axes[0].set(ylabel="accuracy, maxmin of 20 integers")
-    axes[0].legend(frameon=False, title="solid: validation\ndotted: training", loc="lower right")
+    axes[0].legend(frameon=False, title="solid: validation\ndotted: training", loc="upper left")
     figure.savefig(path, metadata={"Date": None})
     plt.close(figure)
 
