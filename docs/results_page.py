@@ -23,9 +23,9 @@ and were taken while other runs shared the machine: they say how long these runs
 
 CURVES = """## More sums, narrower or as wide
 
-Training and validation accuracy on the maxmin of 20 integers, the mean over seeds; `python docs/training_curves.py` draws
-it from the run files of `maxmin_length` and `maxmin_fixed_width`. As in the paper, more sums help even where each is
-narrower, so that the cost is that of two; the paper's figure goes on to 40,000 epochs.
+Training and validation accuracy on the maxmin of 20 integers, the mean over seeds; `python docs/training_curves.py`
+draws it from the run files of `maxmin_length` and `maxmin_fixed_width`. As in the paper, more sums help even where each
+is narrower, so that the cost is that of two; the paper's figure goes on to 40,000 epochs.
 
 ![accuracy by epoch for M = 2, 3 and 4](img/training_curves.svg)
 """
