@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,8 @@ import numpy as np
 import polars as pl
 import pytest
 import torch
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from settwister import InputError
 from settwister.cli import main
@@ -384,6 +387,23 @@ def test_a_tampered_folder_is_refused(fitted: TableClassifier, tmp_path: Path, n
         TableClassifier.load(tmp_path / "model")
 
 
+@pytest.mark.parametrize("name", ["encoder.skops", "estimator.json", "network/config.json"])
+@given(places=st.lists(st.tuples(st.integers(0, 2**20), st.integers(0, 255)), min_size=1, max_size=4))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_a_folder_with_other_bytes_opens_or_is_refused(
+    fitted: TableClassifier, tables: Tables, tmp_path: Path, name: str, places: list[tuple[int, int]]
+) -> None:
+    """Never anything but an InputError; and what opens predicts."""
+    fitted.save(tmp_path / "model", force=True)
+    path = tmp_path / "model" / name
+    changed = bytearray(path.read_bytes())
+    for place, value in places:
+        changed[place % len(changed)] = value
+    path.write_bytes(changed)
+    with suppress(InputError):
+        TableClassifier.load(tmp_path / "model").predict(*tables)
+
+
 TABLE_FIELDS = ("id", "target", "columns", "source", "end", "weight", "seconds", "baseline", "data", "evaluation")
 
 
@@ -428,3 +448,14 @@ def test_torch_is_left_as_it_was(tables: Tables) -> None:
     before = torch.random.get_rng_state()
     TableClassifier("person", "kind", classifier=SMALL).fit(*tables)
     assert torch.equal(torch.random.get_rng_state(), before)
+
+
+def test_a_folder_of_the_first_format_opens_for_ever() -> None:
+    """Written once and never again: if this fails, people's models no longer open."""
+    data = Path(__file__).parent / "data"
+    model = TableClassifier.load(data / "table-v1")
+    found = model.predict(data / "table-v1-people.csv", data / "table-v1-friends.csv")
+    wanted = pl.read_csv(data / "table-v1-predictions.csv")
+    assert found["prediction"].to_list() == wanted["prediction"].to_list()
+    for name in wanted.columns[2:]:
+        np.testing.assert_allclose(found[name], wanted[name], atol=1e-4)
