@@ -348,8 +348,11 @@ def test_calibration_never_makes_validation_labels_less_likely(uneven: Example, 
     model = tiny(random_state=seed, class_weight={1: 9.0}).fit(uneven.X, uneven.y, validation=held)
     after = likelihood(model, uneven.X, uneven.y, held)
     assert sorted(model.calibration_error_) == ["after", "before"]
+    sure, temperature = model.decision_function(uneven.X), model.temperature_
+    assert temperature != 1.0
     model.temperature_ = 1.0
-    assert after <= likelihood(model, uneven.X, uneven.y, held) + 1e-6
+    np.testing.assert_allclose(model.decision_function(uneven.X), temperature * sure, rtol=1e-4, atol=1e-6)
+    assert after < likelihood(model, uneven.X, uneven.y, held)
     plain = tiny(random_state=seed, class_weight={1: 9.0}, calibrate=False).fit(uneven.X, uneven.y, validation=held)
     assert plain.temperature_ == 1.0
     assert plain.calibration_error_["before"] == plain.calibration_error_["after"]

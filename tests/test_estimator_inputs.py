@@ -18,6 +18,7 @@ from torch_geometric.data import Data
 from example_graph import NODES, Example, both_ways, example, named, refusal, tiny
 from settwister.estimator import CorrectAndSmooth, OneHopClassifier
 from settwister.estimator.edges import neighbourhoods
+from settwister.estimator.inputs import standard
 from settwister.functional import Csr
 from settwister.graphs import neighbour_sets
 
@@ -174,7 +175,7 @@ def test_ends_that_are_not_nodes_are_counted_and_named(graph: Example) -> None:
         (pd.DataFrame({"a": [1], "b": [2], "w": [1e300]}), "weight is negative, NaN or infinite"),
         (scipy.sparse.eye_array(7), "the adjacency has shape (7, 7), expected (60, 60), one row per node"),
         (scipy.sparse.eye_array(NODES) * 1j, "the adjacency holds complex128, expected numbers"),
-        (-scipy.sparse.eye_array(NODES), "weight is negative"),
+        (sparse(np.array([[0, 1], [1, 0]]), np.array([-1.0, 2.0])), "weight is negative"),
         (networkx.Graph([("Ada", "Bob")]), "2 ends of edges are not nodes, such as 'Ada', 'Bob'"),
         (networkx.Graph([(0, 1, {"weight": "x"})]), "an edge's weight is not a number"),
         (Data(), "edges have no edge_index"),
@@ -207,6 +208,16 @@ def test_a_directed_graph_lists_sources_and_an_undirected_networkx_graph_has_bot
     assert entries(neighbourhoods(matrix, 3, directed=True)) == {(1, 0, 5.0), (0, 1, 2.0)}
     assert entries(neighbourhoods(matrix, 3)) == {(1, 0, 5.0), (0, 1, 5.0)}
     assert matrix.nnz == 3, "the caller's matrix is as it was"
+    rows = scipy.sparse.csr_matrix(([1.0, 4.0, 2.0], [1, 1, 0], [0, 2, 3, 3]), shape=(3, 3))  # the same, in rows
+    assert entries(neighbourhoods(rows, 3, directed=True)) == {(1, 0, 5.0), (0, 1, 2.0)}
+    assert entries(neighbourhoods(rows, 3)) == {(1, 0, 5.0), (0, 1, 5.0)}
+    assert rows.nnz == 3
+
+
+def test_weights_that_are_all_one_are_not_kept() -> None:
+    edges = pd.DataFrame(dict(a=[0, 1], b=[1, 2], w=1.0))
+    assert neighbourhoods(edges, 3).weight is None
+    assert neighbourhoods(pd.concat([edges, edges]), 3).weight is not None, "each edge weighs 2"
 
 
 # ---- features --------------------------------------------------------------------------------------------------------
@@ -302,6 +313,26 @@ def test_features_far_beyond_those_of_fit_are_refused_rather_than_answered_with_
     assert refusal(lambda: tiny(scale=False).fit(1e37 * graph.X, graph.some, graph.edges)).startswith(
         "training ended in NaN"
     )
+
+
+def test_features_that_cannot_be_written_to_need_no_copy_by_the_caller(graph: Example) -> None:
+    """As of a file that is mapped into memory; torch would warn, which is an error here."""
+    X = graph.X.astype(np.float32)
+    X.flags.writeable = False
+    found = tiny(max_epochs=1, scale=False).fit(X, graph.some, graph.edges).predict_proba(X, graph.edges)
+    expected = tiny(max_epochs=1, scale=False).fit(X.copy(), graph.some, graph.edges).predict_proba(X, graph.edges)
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_a_column_that_is_constant_but_for_rounding_is_not_blown_up() -> None:
+    values = np.array([[0.3, 1.0], [0.1 + 0.2, 2.0]] * 5)
+    assert values[0, 0] != values[1, 0]
+    mean, deviation = standard(values)
+    np.testing.assert_allclose(mean, [0.3, 1.5])
+    np.testing.assert_allclose(deviation, [1.0, 0.5])
+    mean, deviation = standard(values, np.arange(10) % 2.0)
+    np.testing.assert_allclose(mean, [0.3, 2.0])
+    np.testing.assert_allclose(deviation, [1.0, 1.0])
 
 
 def test_scaling_can_be_forced_and_forbidden(graph: Example) -> None:

@@ -22,7 +22,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 import torch
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as some
 
 from settwister import InputError, paper
@@ -184,6 +184,8 @@ def test_random_splits_differ_by_seed_and_need_a_share_for_each_part() -> None:
     shares=some.sampled_from([(0.6, 0.2, 0.2), (0.8, 0.2), (0.2, 0.4, 0.4), (0.5, 0.0, 0.5), (0.1, 0.9), (1.0, 0.0)]),
     seed=some.integers(0, 5),
 )
+@example(sizes=[1, 2, 3, 4], shares=(0.2, 0.4, 0.4), seed=0)
+@example(sizes=[1, 2, 3, 4], shares=(0.6, 0.2, 0.2), seed=0)
 def test_every_class_is_cut_in_the_same_shares(sizes: list[int], shares: tuple[float, ...], seed: int) -> None:
     """To within one node, unless a part would get none; the smallest classes are in the first parts only."""
     classes = np.random.default_rng(seed).permutation(np.repeat(np.arange(len(sizes)), sizes))

@@ -113,6 +113,27 @@ def test_grand_has_the_settings_of_its_authors() -> None:
     assert method("gcn").fixed("cora") == {}
 
 
+def test_what_comes_on_top_takes_the_settings_of_what_is_below(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One search for both, in the base's folder, by the base's own score."""
+    grid = dict(layers=(2,), width=(4,), rate=(1e-3, 1e-1))
+    for name in ("mlp", "correct_and_smooth"):
+        monkeypatch.setitem(methods_module.METHODS, name, replace(METHODS[name], grid=grid))
+    store = RunStore(tmp_path / "runs", "paper")
+    on_top, below = NodeCell("correct_and_smooth", "cora"), NodeCell("mlp", "cora")
+    run_missing_nodes([on_top], store, "paper", data_dir=data, seeds=[0], epochs=3)
+    trials = json.loads(store.search_file(below).read_text())
+    assert not store.search_file(on_top).exists()
+    best = max(trials, key=lambda trial: trial["validation"])["settings"]
+    run = store.read(on_top, 0)
+    assert run is not None
+    assert run["settings"] == best
+    for name in METHODS:
+        base = METHODS[name].base
+        assert base is None or (METHODS[base].space, METHODS[base].grid) == (METHODS[name].space, METHODS[name].grid)
+
+
 def test_columns_are_scaled_where_the_settings_say_so(data: Path) -> None:
     graph = load("cora", data)
     split, recipe = split_of(graph, 0), NodeRecipe(epochs=2)

@@ -130,8 +130,7 @@ def _from_matrix(adjacency: Any, num_nodes: int, directed: bool) -> Pairs:
         )
     if adjacency.dtype.kind not in "iufb":
         raise InputError(f"the adjacency holds {adjacency.dtype}, expected numbers")
-    matrix = adjacency.astype(np.float64).tocsr()  # a copy, where entries that are given twice are added up
-    matrix.sum_duplicates()
+    matrix = adjacency.astype(np.float64).tocsr()
     _checked(torch.from_numpy(matrix.data))  # before the larger of two hides the smaller
     if not directed:
         matrix = scipy.sparse.triu(matrix.maximum(matrix.T))

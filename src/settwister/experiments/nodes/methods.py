@@ -28,6 +28,7 @@ class Method:
         collective: trained by collective learning.
         smoothed: followed by correct and smooth.
         published: settings that its authors give for a graph; under ``""``, for the graphs that they leave out.
+        base: the method whose search this one takes its settings from: what it adds comes on top.
     """
 
     build: Callable[[int, int, Settings], nodes.NodeModel] | None
@@ -37,6 +38,7 @@ class Method:
     collective: bool = False
     smoothed: bool = False
     published: dict[str, Settings] = field(default_factory=dict)
+    base: str | None = None
 
     def fixed(self, graph: str) -> Settings:
         """What no search but the tuned one varies."""
@@ -120,7 +122,7 @@ METHODS: dict[str, Method] = {
         _SPACE | dict(width=(8, 16, 32, 64), layers=(2, 3)),
     ),
     "tk_gcn": Method(_layered(nodes.TruncatedKrylov), _PLAIN, _GRID, _KRYLOV_SPACE),
-    "tk_gcn_cl": Method(_layered(nodes.TruncatedKrylov), _PLAIN, _GRID, _KRYLOV_SPACE, collective=True),
+    "tk_gcn_cl": Method(_layered(nodes.TruncatedKrylov), _PLAIN, _GRID, _KRYLOV_SPACE, collective=True, base="tk_gcn"),
     "snowball": Method(_layered(nodes.Snowball), _PLAIN, _GRID, _SPACE | dict(layers=(1, 2, 3))),
     "grand": Method(
         _layered(nodes.Grand),
@@ -136,9 +138,13 @@ METHODS: dict[str, Method] = {
         _one_hop(nodes.OneHopSetTwister, **_TWISTER), _PLAIN | dict(pool="mean"), _ONE_HOP_GRID, _ONE_HOP_SPACE
     ),
     "set_twister_plus": Method(_twister, _OURS, _ONE_HOP_GRID, _TWISTER_SPACE),
-    "correct_and_smooth": Method(_mlp, _PLAIN, _GRID, _MLP_SPACE, smoothed=True),
-    "deepsets_cs": Method(_deepsets, _PLAIN | dict(pool="mean"), _ONE_HOP_GRID, _ONE_HOP_SPACE, smoothed=True),
-    "set_twister_plus_cs": Method(_twister, _OURS, _ONE_HOP_GRID, _TWISTER_SPACE, smoothed=True),
+    "correct_and_smooth": Method(_mlp, _PLAIN, _GRID, _MLP_SPACE, smoothed=True, base="mlp"),
+    "deepsets_cs": Method(
+        _deepsets, _PLAIN | dict(pool="mean"), _ONE_HOP_GRID, _ONE_HOP_SPACE, smoothed=True, base="deepsets"
+    ),
+    "set_twister_plus_cs": Method(
+        _twister, _OURS, _ONE_HOP_GRID, _TWISTER_SPACE, smoothed=True, base="set_twister_plus"
+    ),
 }
 
 

@@ -2,11 +2,13 @@
 
 ``quick`` is the library's defaults. ``paper`` is the paper's grid: every combination is tried from one initialisation,
 and the one best on validation is run from five. ``tuned`` is as many trials of Optuna's sampler for every method, each
-in a space of its own, judged by the same validation nodes. Where splits are random, run s has split s and
+in a space of its own, judged by the same validation nodes; what comes on top of a method (correct and smooth,
+collective learning) takes over the settings that were found for it. Where splits are random, run s has split s and
 initialisation s, and searches see split 0.
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -92,18 +94,20 @@ def _run(
     chosen, recipe = method(cell.model), recipe_of(graph, epochs)
     settings, searched = chosen.defaults | chosen.fixed(graph.name), 0
     if protocol != "quick" and chosen.build is not None:
-        combinations = chosen.combinations(graph.name)
-        search = grid_search(combinations) if protocol == "paper" else sampled_search(chosen.space, settings, TRIALS)
+        searched_cell = cell if chosen.base is None else replace(cell, model=chosen.base)
+        base = method(searched_cell.model)
+        combinations = base.combinations(graph.name)
+        search = grid_search(combinations) if protocol == "paper" else sampled_search(base.space, settings, TRIALS)
         searched = len(combinations) if protocol == "paper" else TRIALS
 
         def tried(settings: Settings) -> tuple[float, dict[str, Any]]:
-            found = fit(chosen, graph, split_of(graph, SEARCH_SEED), settings, recipe, SEARCH_SEED)
+            found = fit(base, graph, split_of(graph, SEARCH_SEED), settings, recipe, SEARCH_SEED)
             return found.validation, {"epochs": found.epochs}
 
         settings, _ = best_of(
             search,
             tried,
-            store.search_file(cell),
+            store.search_file(searched_cell),
             lambda done, note: tell(cell, done, searched + len(seeds), note),
         )
     total = searched + len(seeds)
