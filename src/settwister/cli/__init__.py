@@ -1,6 +1,9 @@
 """The command line: ``settwister``."""
 
+import inspect
+import re
 import sys
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
@@ -11,22 +14,28 @@ from settwister.errors import InputError
 
 app = typer.Typer(
     name="settwister",
-    help="Set Twister and its rivals: learn functions of sets. Every command prints JSON with --json; progress goes to "
-    "standard error. Exit codes: 0 done, 1 a check did not hold, 2 bad usage or bad input.",
+    help="Classify nodes by the set of their neighbours, and learn functions of sets. Every command prints JSON with "
+    "--json; progress goes to standard error. Exit codes: 0 done, 1 a check did not hold, 2 bad usage or bad input.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command("demo")(demo.demo)
-app.command("fit")(fit.fit)
-app.command("predict")(predict.predict)
-app.command("evaluate")(predict.evaluate)
-app.command("compare")(fit.compare)
-app.command("explain")(predict.explain)
-app.command("reproduce")(reproduce.reproduce)
-app.command("bench")(bench.bench)
-app.command("datasets")(datasets.datasets)
+COMMANDS: dict[str, Callable[..., None]] = {
+    "demo": demo.demo,
+    "fit": fit.fit,
+    "predict": predict.predict,
+    "evaluate": predict.evaluate,
+    "compare": fit.compare,
+    "explain": predict.explain,
+    "reproduce": reproduce.reproduce,
+    "bench": bench.bench,
+    "datasets": datasets.datasets,
+}
+for name, command in COMMANDS.items():
+    # Lines of one paragraph are joined: the terminal's width decides where they break, not the source's.
+    described = re.sub(r"(?<!\n)\n(?!\n)", " ", inspect.cleandoc(command.__doc__ or ""))
+    app.command(name, help=described)(command)
 
 
 def _print_version(wanted: bool) -> None:
