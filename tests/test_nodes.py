@@ -1,6 +1,7 @@
 """Models of nodes and their trainer: each against its definition, and against the leaks that would flatter it."""
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 import torch
@@ -300,6 +301,23 @@ def test_grand_is_its_definition(graph: Graph, swapped: bool) -> None:
 
 
 # ---- what spreads ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["DAD", "DA", "AD"])
+@pytest.mark.parametrize("loops", [False, True])
+def test_weights_are_normalised_with_their_sums(kind: Any, loops: bool) -> None:
+    edges, weight = torch.tensor([[0, 1, 2, 3], [1, 2, 3, 3]]), torch.tensor([2.0, 0.5, 3.0, 4.0])
+    found = normalised(neighbour_sets(edges, 5, weight=weight, loops=True), kind, loops=loops)
+    a = torch.zeros(5, 5)
+    for (source, target), one in zip(edges.t().tolist(), weight.tolist(), strict=True):
+        a[source, target] = a[target, source] = one
+    if loops:
+        a = a - torch.diag(a.diagonal()) + torch.eye(5)
+    degree = a.sum(1)
+    degree[degree == 0] = 1
+    left, right = {"DAD": (-0.5, -0.5), "DA": (-1.0, 0.0), "AD": (0.0, -1.0)}[kind]
+    wanted = degree.pow(left).unsqueeze(1) * a * degree.pow(right)
+    torch.testing.assert_close(found.sum(torch.eye(5)), wanted)
 
 
 def test_correct_and_smooth_are_pygs(graph: Graph) -> None:

@@ -332,6 +332,13 @@ def test_edges_to_unknown_nodes_can_be_dropped(files: Path, capsys: pytest.Captu
     assert "4 edges to nodes that are not in the table were left out" in (files / "model" / "report.html").read_text()
 
 
+def test_tuning_tries_settings_and_keeps_the_best(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert settwister(*fit_arguments(files, "--tune", 0.5)) == 0
+    assert "test nodes are right" in capsys.readouterr().out
+    settings = json.loads((files / "model" / "estimator.json").read_text())["parameters"]
+    assert settings["width"] != "auto", "what was tried is written out"
+
+
 def test_missing_and_truncated_files(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     whole = (files / "people.parquet").read_bytes()
     (files / "people.parquet").write_bytes(whole[: len(whole) // 2])

@@ -267,6 +267,7 @@ def _tune(table: Any, graph: Any, split: Any, seconds: float, tell: Any) -> None
         trials=None,
         path=None,
         tell=lambda done, note: tell(time.monotonic() - began, note),
+        features=graph.x.shape[1],
     )
     table.classifier.set_params(**found)
 

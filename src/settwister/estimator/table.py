@@ -139,7 +139,7 @@ class TableClassifier:
     def trained(self, graph: TableGraph, split: Split, tell: Tell | None = None, **settings: Any) -> OneHopClassifier:
         """A classifier for this graph, some settings changed; it is shown no label of the test nodes."""
         base = OneHopClassifier() if self.classifier is None else clone(self.classifier)
-        base.set_params(scale=False, **settings)
+        base.set_params(**settings | {"scale": False})
         if base.random_state is None:
             base.set_params(random_state=self.random_state)
         seen = np.full(len(graph.codes), -1)

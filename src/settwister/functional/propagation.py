@@ -15,18 +15,20 @@ def normalised(neighbours: Csr, kind: Normalisation = "DAD", *, loops: bool = Fa
     """D^-1/2 A D^-1/2, D^-1 A or A D^-1, of A or of A + I, with D the row sums.
 
     Args:
-        neighbours: N × N and symmetric, unweighted.
-        loops: add I first (a loop that is already there stays one loop).
+        neighbours: N × N and symmetric.
+        loops: add I first (a loop that is already there becomes one of weight 1).
     """
     rows, columns = neighbours.rows, neighbours.index.long()
+    given = torch.ones(len(rows), device=rows.device) if neighbours.weight is None else neighbours.weight
     if loops:
         apart = rows != columns
         every = torch.arange(neighbours.num_sets, device=rows.device)
         rows, columns = torch.cat([rows[apart], every]), torch.cat([columns[apart], every])
-    degree = torch.zeros(neighbours.num_sets, device=rows.device).index_add(0, rows, torch.ones(len(rows)))
-    degree = degree.clamp(min=1)  # an isolated node has no entries to divide
+        given = torch.cat([given[apart], torch.ones_like(every, dtype=given.dtype)])
+    degree = torch.zeros(neighbours.num_sets, device=rows.device).index_add(0, rows, given)
+    degree = torch.where(degree > 0, degree, 1)  # an isolated node has no entries to divide
     left, right = {"DAD": (-0.5, -0.5), "DA": (-1.0, 0.0), "AD": (0.0, -1.0)}[kind]
-    weight = degree[rows] ** left * degree[columns] ** right
+    weight = given * degree[rows] ** left * degree[columns] ** right
     return Csr.from_pairs(rows, columns, neighbours.num_sets, neighbours.num_elements, weight).with_transpose()
 
 

@@ -146,6 +146,7 @@ class NodeRun:
             curves["train_loss"].append(self.epoch(epoch))
             if self.validation is None:
                 best_epoch = epoch
+                self.tell(epoch, f"loss {curves['train_loss'][-1]:.3f}")
                 continue
             score, validation_loss = self._validate(self.validation)
             curves["validation_score"].append(score)
