@@ -33,7 +33,7 @@ def measure(name: str, batch: int | None) -> dict[str, float | int]:
     graph = stand_in(**SIZE)
     method = METHODS[name]
     assert method.build is not None
-    settings = {key: value for key, value in method.defaults.items() if key != "rate"}
+    settings = {key: value for key, value in (method.defaults | method.fixed("")).items() if key != "rate"}
     train = random_split(graph.labelled, seed=0).train
     before = peak_mb()
     model = method.build(graph.num_features, graph.num_classes, settings)

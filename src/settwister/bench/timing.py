@@ -7,16 +7,19 @@ from dataclasses import asdict, dataclass
 
 @dataclass(frozen=True)
 class Row:
-    """Two things measured in one run; ``ratio`` is how many times faster ours is."""
+    """Two things measured in one run; ``ratio`` is how many times faster ours is.
+
+    Where the other thing was not run, because it would take too long or too much memory, both are None.
+    """
 
     name: str
-    ratio: float
+    ratio: float | None
     ours: float
-    other: float
+    other: float | None
     unit: str
     against: str
 
-    def as_row(self) -> dict[str, str | float]:
+    def as_row(self) -> dict[str, str | float | None]:
         return asdict(self)
 
 

@@ -31,7 +31,13 @@ def bench(
         f"{name}: other time / our time, best of several rounds in one run",
         ["what", "ratio", "ours", "other", "against"],
         [
-            (row.name, f"{row.ratio:.2f}", f"{row.ours:.2f} {row.unit}", f"{row.other:.2f} {row.unit}", row.against)
+            (
+                row.name,
+                "–" if row.ratio is None else f"{row.ratio:.2f}",
+                f"{row.ours:.2f} {row.unit}",
+                "not run" if row.other is None else f"{row.other:.2f} {row.unit}",
+                row.against,
+            )
             for row in rows
         ],
     )
