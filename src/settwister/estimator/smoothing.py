@@ -25,8 +25,8 @@ class CorrectAndSmooth(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
 
     The known labels are part of the prediction, so it is for the graph that it was fitted on: ``predict`` takes the
     same nodes, with features and edges as they are then. Which steps to take, and how far, is chosen on nodes that
-    are held back; where nothing helps there, nothing is done. Both steps go along edges in both directions, and
-    leave their weights out.
+    are held back; where nothing helps there, nothing is done. Both steps go along edges in both directions, by
+    their weights.
 
     Args:
         estimator: a :class:`OneHopClassifier`, or one with its ``fit``; None for the default.

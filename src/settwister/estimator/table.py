@@ -229,13 +229,13 @@ class TableClassifier:
     def explain(self, node: Any, nodes: Any, edges: Any = None) -> Explanation:
         """Which neighbours and which columns moved the prediction of a node, each by leaving it out."""
         graph = self._read_again(nodes, edges, with_target=False)
-        matches = [place for place, name in enumerate(graph.ids.to_list()) if str(name) == str(node)]
+        names = graph.ids.to_list()
+        matches = [place for place, name in enumerate(names) if str(name) == str(node)]
         if not matches:
             raise InputError(f"there is no node {node!r} in the column {self.id!r}, expected one of its ids")
         groups: dict[str, list[int]] = {}
         for place, column in enumerate(self.encoder_.origin):
             groups.setdefault(column, []).append(place)
-        names = graph.ids.to_list()
         return explain(
             self.classifier_, features(graph.x), graph.sets, matches[0], self.baseline_, groups, names, self.classes_
         )
