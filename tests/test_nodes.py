@@ -33,7 +33,7 @@ from settwister.nn.nodes import (
     TruncatedKrylov,
 )
 from settwister.training.collective import train_collective
-from settwister.training.correct_and_smooth import CorrectAndSmooth, Step, choose_correct_and_smooth
+from settwister.training.correct_and_smooth import ALPHAS, CorrectAndSmooth, Step, choose_correct_and_smooth
 from settwister.training.node_recipe import NodeRecipe
 from settwister.training.node_trainer import Labelled, class_weights, predict_nodes, score, train_nodes
 
@@ -413,6 +413,31 @@ def test_correct_and_smooth_is_chosen_on_validation(graph: Graph) -> None:
     for steps in (CorrectAndSmooth(None, None), CorrectAndSmooth(Step("DAD", 0.8), Step("DA", 0.8))):
         scores = steps(base, train, graph.neighbours)
         assert chosen.validation >= score(scores[validation.nodes].argmax(1), validation.labels, balanced=False)
+
+
+def test_versions_are_smoothed_side_by_side(graph: Graph) -> None:
+    train, _ = parts(graph)
+    z, along = torch.rand(NODES, 3, CLASSES), normalised(graph.neighbours, "AD")
+    together = smooth(z, train.nodes, train.labels, along, 0.7)
+    for version in range(3):
+        torch.testing.assert_close(together[:, version], smooth(z[:, version], train.nodes, train.labels, along, 0.7))
+
+
+@pytest.mark.parametrize("largest", [1, 5 * NODES * CLASSES, 2**26])
+def test_the_choice_is_that_of_trying_one_after_the_other(
+    graph: Graph, largest: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("settwister.training.correct_and_smooth.LARGEST", largest)
+    train, validation = parts(graph)
+    base = torch.rand(NODES, CLASSES, generator=torch.Generator().manual_seed(0)).softmax(1)
+    options = [None, *(Step(kind, alpha) for alpha in ALPHAS for kind in NORMALISATIONS)]
+    best: tuple[float, CorrectAndSmooth | None] = (-1.0, None)
+    for steps in (CorrectAndSmooth(first, second) for first in options for second in options):
+        found = steps(base, train, graph.neighbours)[validation.nodes].argmax(1)
+        reached = score(found, validation.labels, balanced=True)
+        best = (reached, steps) if reached > best[0] else best
+    chosen = choose_correct_and_smooth(base, graph.neighbours, train, validation, balanced=True)
+    assert (chosen.validation, chosen.steps) == best
 
 
 # ---- the trainer ----------------------------------------------------------------------------------------------------

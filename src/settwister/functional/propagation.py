@@ -3,6 +3,7 @@
 from typing import Literal
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from settwister.functional.neighbour_sum import Csr
@@ -72,7 +73,12 @@ def correct(z: Tensor, index: Tensor, labels: Tensor, adjacency: Csr, alpha: flo
 
 
 def smooth(z: Tensor, index: Tensor, labels: Tensor, adjacency: Csr, alpha: float, steps: int = 50) -> Tensor:
-    """Predictions averaged along edges, the given nodes starting from their labels (Huang et al. 2020)."""
-    start = z.clone()
-    start[index] = one_hot_rows(index, labels, *z.shape)[index]
-    return spread(start, adjacency, alpha, steps, 0.0, 1.0)
+    """Predictions averaged along edges, the given nodes starting from their labels (Huang et al. 2020).
+
+    Args:
+        z: (N, C), or (N, V, C) for V versions of them, which side by side take much less time than one by one.
+        index, labels: the training nodes, and no others.
+    """
+    start, known = z.clone(), F.one_hot(labels, z.shape[-1]).to(z.dtype)
+    start[index] = known if z.dim() == 2 else known.unsqueeze(1)
+    return spread(start.flatten(1), adjacency, alpha, steps, 0.0, 1.0).view(z.shape)

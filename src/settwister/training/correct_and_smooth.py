@@ -11,6 +11,7 @@ from settwister.functional.propagation import NORMALISATIONS, Normalisation, cor
 from settwister.training.node_trainer import Labelled, score
 
 ALPHAS = (0.2, 0.4, 0.6, 0.8, 0.9)
+LARGEST = 2**26  # numbers in memory at once while options are compared
 
 
 @dataclass(frozen=True)
@@ -66,18 +67,25 @@ def choose_correct_and_smooth(
     """
     along = {kind: normalised(neighbours, kind) for kind in NORMALISATIONS}
     options = [None, *(Step(kind, alpha) for alpha in ALPHAS for kind in along)]
-    best: Chosen | None = None
+    reached: dict[tuple[Step | None, Step | None], float] = {}
+    together = max(1, LARGEST // base.numel())
     with torch.no_grad():
-        for first in options:
-            z = base
-            if first is not None:
-                z = correct(base, train.nodes, train.labels, along[first.adjacency], first.alpha)
+        for start in range(0, len(options), together):
+            firsts = options[start : start + together]
+            versions = torch.stack([_corrected(base, train, along, first) for first in firsts], dim=1)
             for second in options:
-                found = z
+                found = versions
                 if second is not None:
-                    found = smooth(z, train.nodes, train.labels, along[second.adjacency], second.alpha)
-                reached = score(found[validation.nodes].argmax(1), validation.labels, balanced=balanced)
-                if best is None or reached > best.validation:
-                    best = Chosen(CorrectAndSmooth(first, second), found, reached)
-    assert best is not None
-    return best
+                    found = smooth(versions, train.nodes, train.labels, along[second.adjacency], second.alpha)
+                for first, one in zip(firsts, found[validation.nodes].argmax(-1).unbind(1), strict=True):
+                    reached[first, second] = score(one, validation.labels, balanced=balanced)
+        # in the order of the options, whatever the order of the computation
+        first, second = max(((f, s) for f in options for s in options), key=reached.__getitem__)
+        steps = CorrectAndSmooth(first, second)
+        return Chosen(steps, steps(base, train, neighbours), reached[first, second])
+
+
+def _corrected(base: Tensor, train: Labelled, along: dict[Normalisation, Csr], step: Step | None) -> Tensor:
+    if step is None:
+        return base
+    return correct(base, train.nodes, train.labels, along[step.adjacency], step.alpha)
