@@ -134,6 +134,21 @@ def test_what_comes_on_top_takes_the_settings_of_what_is_below(
         assert base is None or (METHODS[base].space, METHODS[base].grid) == (METHODS[name].space, METHODS[name].grid)
 
 
+def test_several_networks_are_averaged(data: Path) -> None:
+    """The first of them is the network that stands alone; the validation score is that of the mean."""
+    graph, recipe = load("cora", data), NodeRecipe(epochs=3)
+    split = split_of(graph, 0)
+    alone = METHODS["gcn"]
+    one, three = (fit(replace(alone, members=count), graph, split, small("gcn"), recipe, seed=4) for count in (1, 3))
+    assert three.parameters == 3 * one.parameters
+    assert three.curves == one.curves
+    others = (3 * three.scores - one.scores) / 2  # the mean of the second and the third
+    torch.testing.assert_close(others.sum(1), torch.ones(NODES))
+    assert not torch.allclose(others, one.scores)
+    reached = metrics(three.scores, graph.y, split.validation)["accuracy"]
+    assert 100 * three.validation == pytest.approx(reached)
+
+
 def test_columns_are_scaled_where_the_settings_say_so(data: Path) -> None:
     graph = load("cora", data)
     split, recipe = split_of(graph, 0), NodeRecipe(epochs=2)

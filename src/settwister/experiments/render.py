@@ -24,6 +24,8 @@ NAMES = {
     "correct_and_smooth": "MLP + C&S",
     "deepsets_cs": "DeepSets + C&S",
     "set_twister_plus_cs": "Set Twister, our defaults, + C&S",
+    "gcn_x5_cs": "five GCNs + C&S",
+    "set_twister_plus_x5_cs": "five Set Twisters, our defaults, + C&S",
 } | {f"set_twister_m{M}_k2": f"Set Twister (M={M}, k=2)" for M in range(1, 10)}
 
 

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
@@ -10,6 +10,7 @@ from sklearn.metrics import f1_score
 from torch import Tensor
 
 from settwister.experiments.nodes.methods import Method
+from settwister.functional.neighbour_sum import Csr
 from settwister.functional.propagation import NORMALISATIONS, label_propagation, normalised
 from settwister.graphs import Graph, Split, scaled
 from settwister.tasks.streams import stream
@@ -52,19 +53,44 @@ def fit(
     validation = Labelled(split.validation, graph.y[split.validation])
     if method.build is None:
         return _propagated(graph, train, validation)
-    given = {
-        name: value for name, value in settings.items() if name not in (*NodeRecipe.__dataclass_fields__, "scaled")
-    }
-    varied = {name: value for name, value in settings.items() if name in NodeRecipe.__dataclass_fields__}
     x = scaled(graph.x) if settings.get("scaled") else graph.x
-    recipe = NodeRecipe(**recipe.to_json() | varied)
+    members = [
+        _member(method, graph, x, train, validation, settings, recipe, _member_seed(seed, number), tell)
+        for number in range(method.members)
+    ]
+    fitted = members[0] if len(members) == 1 else _averaged(members, validation, balanced=recipe.balanced)
+    if method.smoothed:
+        chosen = choose_correct_and_smooth(fitted.scores, graph.neighbours, train, validation, balanced=recipe.balanced)
+        fitted.chosen = {"correct_and_smooth": chosen.steps.to_json(), "base_validation": fitted.validation}
+        fitted.scores, fitted.validation = chosen.scores, chosen.validation
+    return fitted
+
+
+def _member(
+    method: Method,
+    graph: Graph,
+    x: Tensor | Csr,
+    train: Labelled,
+    validation: Labelled,
+    settings: Settings,
+    recipe: NodeRecipe,
+    seed: int,
+    tell: Tell,
+) -> Fitted:
+    """One network, trained."""
+    assert method.build is not None
+    of_recipe = NodeRecipe.__dataclass_fields__
+    given = {name: value for name, value in settings.items() if name not in (*of_recipe, "scaled")}
+    varied = {name: value for name, value in settings.items() if name in of_recipe}
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(int(stream(seed, "initialisation").integers(2**62)))
         extra = graph.num_classes if method.collective else 0
         model = method.build(graph.num_features + extra, graph.num_classes, given)
     trainer = train_collective if method.collective else train_nodes
-    found: NodeTrained = trainer(model, x, graph.neighbours, train, validation, recipe, seed, tell=tell)
-    fitted = Fitted(
+    found: NodeTrained = trainer(
+        model, x, graph.neighbours, train, validation, replace(recipe, **varied), seed, tell=tell
+    )
+    return Fitted(
         found.probabilities,
         found.validation,
         model.num_parameters(),
@@ -73,13 +99,24 @@ def fit(
         found.seconds_per_epoch,
         found.curves,
     )
-    if method.smoothed:
-        chosen = choose_correct_and_smooth(
-            found.probabilities, graph.neighbours, train, validation, balanced=recipe.balanced
-        )
-        fitted.scores, fitted.validation = chosen.scores, chosen.validation
-        fitted.chosen = {"correct_and_smooth": chosen.steps.to_json(), "base_validation": found.validation}
-    return fitted
+
+
+def _member_seed(seed: int, number: int) -> int:
+    """The first network of an average is the one that stands alone in another row."""
+    return seed if number == 0 else int(stream(seed, "member", number).integers(2**62))
+
+
+def _averaged(members: list[Fitted], validation: Labelled, *, balanced: bool) -> Fitted:
+    """The mean of what several networks say; its curves are the first one's."""
+    first, scores = members[0], torch.stack([one.scores for one in members]).mean(0)
+    reached = score(scores[validation.nodes].argmax(1), validation.labels, balanced=balanced)
+    return replace(
+        first,
+        scores=scores,
+        validation=reached,
+        parameters=sum(one.parameters for one in members),
+        seconds_per_epoch=sum(one.seconds_per_epoch for one in members),
+    )
 
 
 def _propagated(graph: Graph, train: Labelled, validation: Labelled) -> Fitted:

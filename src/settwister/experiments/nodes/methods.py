@@ -28,6 +28,7 @@ class Method:
         collective: trained by collective learning.
         smoothed: followed by correct and smooth.
         published: settings that its authors give for a graph; under ``""``, for the graphs that they leave out.
+        members: how many networks, from as many initialisations, whose probabilities are averaged.
         base: the method whose search this one takes its settings from: what it adds comes on top.
     """
 
@@ -38,6 +39,7 @@ class Method:
     collective: bool = False
     smoothed: bool = False
     published: dict[str, Settings] = field(default_factory=dict)
+    members: int = 1
     base: str | None = None
 
     def fixed(self, graph: str) -> Settings:
@@ -144,6 +146,12 @@ METHODS: dict[str, Method] = {
     ),
     "set_twister_plus_cs": Method(
         _twister, _OURS, _ONE_HOP_GRID, _TWISTER_SPACE, smoothed=True, base="set_twister_plus"
+    ),
+    "gcn_x5_cs": Method(
+        _layered(nodes.GCN), _PLAIN, _GRID, _SPACE | dict(layers=(2, 3)), smoothed=True, members=5, base="gcn"
+    ),
+    "set_twister_plus_x5_cs": Method(
+        _twister, _OURS, _ONE_HOP_GRID, _TWISTER_SPACE, smoothed=True, members=5, base="set_twister_plus"
     ),
 }
 
