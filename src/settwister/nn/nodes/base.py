@@ -45,11 +45,8 @@ class NodeBatch:
         place[others] = torch.arange(len(first), len(found))
         distinct = torch.empty_like(found).scatter(0, place, found)
         own: Tensor | slice = slice(0, len(nodes)) if len(first) == len(nodes) else place[number[: len(nodes)]]
-        features = take_rows(x, distinct)
-        if isinstance(features, Csr):
-            features = features.with_transpose()
         index = place[number[len(nodes) :]].to(held.index.dtype)
-        return cls(features, Csr(held.ptr, index, len(distinct), held.weight).with_transpose(), own)
+        return cls(take_rows(x, distinct), Csr(held.ptr, index, len(distinct), held.weight).with_transpose(), own)
 
 
 class NodeModel(Saved):

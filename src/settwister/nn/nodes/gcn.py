@@ -8,9 +8,8 @@ import torch
 from torch import Tensor, nn
 
 from settwister._checks import probability, whole_number
-from settwister.functional.dropout import dropout as drop
 from settwister.functional.propagation import normalised
-from settwister.nn.features import FeatureLinear, dense
+from settwister.nn.features import FeatureLinear
 from settwister.nn.nodes.base import NodeBatch, NodeModel, arguments
 
 
@@ -49,7 +48,9 @@ class GCN(NodeModel):
 
 
 class GAT(NodeModel):
-    """Graph attention, PyG's GATConv: every layer but the last concatenates its heads, the last averages one head.
+    """Graph attention: every layer but the last concatenates its heads, the last averages one head.
+
+    PyG's GATConv, whose own projection is left to ours, which reads sparse features.
 
     Args:
         in_dim, out_dim: features of a node, classes.
@@ -64,24 +65,28 @@ class GAT(NodeModel):
         super().__init__(arguments(locals()))
         from torch_geometric.nn import GATConv
 
-        whole_number("layers", layers)
-        self.dropout = probability("dropout", dropout)
-        widths = [in_dim, *[hidden * heads] * (layers - 1)]
-        convs = [GATConv(a, hidden, heads=heads, dropout=dropout) for a in widths[:-1]]
-        self.layers = nn.ModuleList([*convs, GATConv(widths[-1], out_dim, heads=1, concat=False, dropout=dropout)])
+        wide = whole_number("hidden", hidden) * whole_number("heads", heads)
+        widths = (in_dim, *[wide] * (whole_number("layers", layers) - 1), out_dim)
+        probability("dropout", dropout)
+        self.projections = nn.ModuleList(FeatureLinear(a, b, bias=False, dropout=dropout) for a, b in pairwise(widths))
+        convs = [GATConv(wide, hidden, heads=heads, dropout=dropout) for _ in range(layers - 1)]
+        self.layers = nn.ModuleList([*convs, GATConv(out_dim, out_dim, heads=1, concat=False, dropout=dropout)])
+        for conv in self.layers:
+            conv.lin = nn.Identity()
 
-    def prepare(self, batch: NodeBatch) -> tuple[Tensor, Tensor]:
+    def prepare(self, batch: NodeBatch) -> tuple[NodeBatch, Tensor]:
         super().prepare(batch)
-        edges = torch.stack([batch.neighbours.index.long(), batch.neighbours.rows])
-        return dense(batch.x), edges
+        return batch, torch.stack([batch.neighbours.index.long(), batch.neighbours.rows])
 
-    def with_extra(self, prepared: tuple[Tensor, Tensor], extra: Tensor) -> tuple[Tensor, Tensor]:
-        return torch.cat([prepared[0], extra], dim=1), prepared[1]
+    def with_extra(self, prepared: tuple[NodeBatch, Tensor], extra: Tensor) -> tuple[NodeBatch, Tensor]:
+        return replace(prepared[0], extra=extra), prepared[1]
 
-    def _forward(self, prepared: tuple[Tensor, Tensor]) -> Tensor:
-        h, edges = prepared
-        for i, layer in enumerate(self.layers):
-            h = layer(drop(h, self.dropout, self.training), edges)
+    def _forward(self, prepared: tuple[NodeBatch, Tensor]) -> Tensor:
+        batch, edges = prepared
+        h: Any = batch.x
+        for i, (project, conv) in enumerate(zip(self.projections, self.layers, strict=True)):
+            h = conv(project(h, batch.extra if i == 0 else None), edges)
             if i < len(self.layers) - 1:
                 h = nn.functional.elu(h)
-        return h
+        out: Tensor = h
+        return out

@@ -92,11 +92,11 @@ class Grand(NodeModel):
         return _Spread(torch.cat([prepared.x, extra], dim=1), prepared.adjacency, whole)
 
     def _spread(self, x: Tensor, adjacency: Csr) -> Tensor:
-        total = x
+        total = x.clone()
         for _ in range(self.steps):
             x = adjacency.sum(x)
-            total = total + x
-        return total / (self.steps + 1)
+            total += x
+        return total.div_(self.steps + 1)
 
     def _dropped(self, x: Tensor) -> Tensor:
         """Whole rows dropped in training; kept ones are scaled up, so that on average they are as they were."""
