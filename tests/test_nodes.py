@@ -374,6 +374,30 @@ def test_correct_and_smooth_are_pygs(graph: Graph) -> None:
     torch.testing.assert_close(smooth(ours, train, graph.y[train], a, 0.6), smoothed, atol=1e-5, rtol=1e-4)
 
 
+def test_grand_spreads_sparse_features_by_the_powers_computed_once(
+    graph: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same loss as by repeated products, from the same dropped nodes; with further columns too."""
+    assert isinstance(graph.x, Tensor)
+    rows, columns = graph.x.nonzero(as_tuple=True)
+    sparse = Csr.from_pairs(rows, columns, NODES, FEATURES, graph.x[rows, columns]).with_transpose()
+    model = Grand(FEATURES + 2, CLASSES, 8, steps=3, samples=2, input_dropout=0.3, dropout=0.0)
+    labels, extra = graph.y[:5], torch.rand(NODES, 2)
+    for more in (False, True):
+        found = []
+        for largest in (NODES**2, 0):
+            monkeypatch.setattr("settwister.nn.nodes.grand.LARGEST", largest)
+            one = model if more else Grand(FEATURES, CLASSES, 8, steps=3, samples=2, input_dropout=0.0, batch_norm=True)
+            torch.manual_seed(0)
+            one.load_state_dict({name: torch.rand(value.shape) for name, value in one.state_dict().items()})
+            prepared = one.prepare(NodeBatch(sparse, graph.neighbours))
+            assert (prepared.powers is None) == (largest == 0)
+            given = one.with_extra(prepared, extra) if more else prepared
+            torch.manual_seed(1)
+            found.append(one.loss(given, torch.arange(5), labels, None))
+        torch.testing.assert_close(*found, atol=1e-5, rtol=1e-4)
+
+
 def test_correcting_a_perfect_fit_changes_nothing(graph: Graph) -> None:
     """PyG's autoscale divides 0 by 0 here and returns NaN for every node."""
     z = nn.functional.one_hot(graph.y, CLASSES).float()

@@ -16,15 +16,23 @@ from settwister.nn.features import FeatureLinear, dense, row_normalised
 from settwister.nn.mlp import linear
 from settwister.nn.nodes.base import NodeBatch, NodeModel, arguments
 
+LARGEST = 2**26  # entries of an adjacency's dense powers
+
 
 @dataclass(frozen=True, eq=False)
 class _Spread:
-    """Features and adjacency; ``whole`` is the features spread with nothing dropped, None where they are read first."""
+    """Features and adjacency, and what of them can be computed once.
+
+    Args:
+        whole: the features spread with nothing dropped; None where the first layer reads them before they are spread.
+        powers: the transposed mean of the adjacency's powers, of small graphs with sparse features.
+    """
 
     x: Tensor | Csr
     adjacency: Csr
     whole: Tensor | None
     extra: Tensor | None = None
+    powers: Tensor | None = None
 
 
 class Grand(NodeModel):
@@ -82,14 +90,19 @@ class Grand(NodeModel):
         x, adjacency = row_normalised(batch.x), normalised(batch.neighbours, "DAD", loops=True)
         if self.swapped:
             return _Spread(x, adjacency, None)
-        return _Spread(dense(x), adjacency, self._spread(dense(x), adjacency))
+        whole = self._spread(dense(x), adjacency)
+        if isinstance(x, Tensor) or x.num_sets**2 > LARGEST:
+            return _Spread(dense(x), adjacency, whole)
+        powers = self._spread(torch.eye(x.num_sets), adjacency).t().contiguous()
+        by_feature = Csr.from_pairs(x.index.long(), x.rows, x.num_elements, x.num_sets, x.weight)
+        return _Spread(by_feature, adjacency, whole, powers=powers)
 
     def with_extra(self, prepared: "_Spread", extra: Tensor) -> "_Spread":
         if prepared.whole is None:
             return replace(prepared, extra=extra)
-        assert isinstance(prepared.x, Tensor)
+        x = prepared.x if isinstance(prepared.x, Tensor) else dense(prepared.x).t()
         whole = torch.cat([prepared.whole, self._spread(extra, prepared.adjacency)], dim=1)
-        return _Spread(torch.cat([prepared.x, extra], dim=1), prepared.adjacency, whole)
+        return _Spread(torch.cat([x, extra], dim=1), prepared.adjacency, whole)
 
     def _spread(self, x: Tensor, adjacency: Csr) -> Tensor:
         total = x.clone()
@@ -98,21 +111,31 @@ class Grand(NodeModel):
             total += x
         return total.div_(self.steps + 1)
 
-    def _dropped(self, x: Tensor) -> Tensor:
-        """Whole rows dropped in training; kept ones are scaled up, so that on average they are as they were."""
-        return x * keep(len(x), self.drop_node).unsqueeze(-1) if self.training else x
+    def _kept(self, count: int) -> Tensor:
+        """0 for nodes that are dropped; the others are scaled up, so that on average all are as they were."""
+        return keep(count, self.drop_node) if self.training else torch.ones(count)
+
+    @torch.no_grad()
+    def _augmented(self, prepared: "_Spread") -> Tensor:
+        """The features, spread after some nodes were dropped."""
+        x, kept = prepared.x, self._kept(prepared.adjacency.num_sets)
+        if isinstance(x, Tensor):
+            return self._spread(x * kept.unsqueeze(-1), prepared.adjacency)
+        assert prepared.powers is not None
+        assert x.weight is not None
+        weight = x.weight * kept[x.index.long()]
+        return replace(x, weight=weight).sum(prepared.powers).t().contiguous()
 
     def _samples(self, prepared: "_Spread", samples: int) -> list[Tensor]:
         """The logits of so many augmentations."""
         x, adjacency = prepared.x, prepared.adjacency
         if prepared.whole is None:
             read = self.first(x, prepared.extra)
-            return [self.after(self._spread(self._dropped(read), adjacency) + self.bias) for _ in range(samples)]
+            dropped = [read * self._kept(len(read)).unsqueeze(-1) for _ in range(samples)]
+            return [self.after(self._spread(one, adjacency) + self.bias) for one in dropped]
         if not self.training:
             return [self.after(self.first(self.before(prepared.whole)) + self.bias)] * samples
-        assert isinstance(x, Tensor)
-        with torch.no_grad():
-            augmented = [self._spread(self._dropped(x), adjacency) for _ in range(samples)]
+        augmented = [self._augmented(prepared) for _ in range(samples)]
         return [self.after(self.first(self.before(one)) + self.bias) for one in augmented]
 
     def _forward(self, prepared: "_Spread") -> Tensor:
