@@ -2,11 +2,10 @@
 
 import contextlib
 import json
-import math
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from numpy.typing import NDArray
 from safetensors.numpy import load_file, save_file
 from sklearn.exceptions import NotFittedError
 
+from example_folder import CHANGES, DAMAGE, Where, changed, content_of, copied, damaged, places, put
 from example_graph import Example, example, named, refusal, tiny
 from settwister.errors import InputError
 from settwister.estimator import OneHopClassifier
@@ -48,19 +48,6 @@ def saved(graph: Example, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def folder(saved: Path, tmp_path: Path) -> Path:
     return copied(saved, tmp_path / "model")
-
-
-def copied(saved: Path, target: Path) -> Path:
-    for path in sorted(saved.rglob("*")):
-        if path.is_file():
-            (target / path.relative_to(saved)).parent.mkdir(parents=True, exist_ok=True)
-            (target / path.relative_to(saved)).write_bytes(path.read_bytes())
-    return target
-
-
-def content_of(folder: Path) -> dict[str, Any]:
-    found: dict[str, Any] = json.loads((folder / "estimator.json").read_text())
-    return found
 
 
 LABELLINGS: dict[str, Callable[[NDArray[np.int64]], Any]] = {
@@ -156,29 +143,6 @@ def test_a_kill_while_saving_leaves_a_whole_classifier(saved: Path, tmp_path: Pa
     assert OneHopClassifier.load(target).temperature_ in (7.0, OneHopClassifier.load(saved).temperature_)
 
 
-Where = tuple[Any, ...]
-
-
-def places(content: Any, where: Where = ()) -> Iterator[Where]:
-    """Every key and every place of a list, at any depth, but of the curves only the first numbers."""
-    keys: Any = (
-        content if isinstance(content, dict) else range(min(2, len(content))) if isinstance(content, list) else ()
-    )
-    for key in keys:
-        yield (*where, key)
-        yield from places(content[key], (*where, key))
-
-
-def put(folder: Path, where: Where, change: Callable[[Any, Any], None]) -> None:
-    """Write the JSON with a change to what holds a place."""
-    content = content_of(folder)
-    inside: Any = content
-    for key in where[:-1]:
-        inside = inside[key]
-    change(inside, where[-1])
-    (folder / "estimator.json").write_text(json.dumps(content))
-
-
 def test_every_field_of_the_json_is_looked_at(saved: Path, folder: Path) -> None:
     """Of another type, missing, or NaN: the file is named, whichever field it is."""
     original = content_of(saved)
@@ -186,12 +150,7 @@ def test_every_field_of_the_json_is_looked_at(saved: Path, folder: Path) -> None
     for where in places(original):
         if where == ("settwister",):  # for people
             continue
-        for change in (
-            lambda inside, key: inside.__setitem__(key, {"odd": []}),
-            lambda inside, key: inside.__setitem__(key, [["odd"]]),
-            lambda inside, key: inside.__setitem__(key, math.nan),
-            lambda inside, key: inside.__delitem__(key),
-        ):
+        for change in CHANGES:
             (folder / "estimator.json").write_text(json.dumps(original))
             put(folder, where, change)
             if where[-1] == 0 and "feature_names" not in where and content_of(folder) == original:
@@ -358,49 +317,12 @@ def opens_or_refuses(folder: Path) -> None:
     assert str(folder) in message
 
 
-ODD_VALUES: list[Any] = [
-    *(None, True, False, 0, 1, -1, 2, 10**30, 10**400, 0.0, 0.5, -1.0, 1e308, 1e-320, math.nan, math.inf),
-    *(
-        "",
-        "x",
-        "auto",
-        "mlp",
-        "balanced",
-        "int",
-        "float",
-        "bool",
-        [],
-        [1.0],
-        ["a"],
-        [None] * 3,
-        [1.0] * 3,
-        {},
-        {"a": 1},
-    ),
-]
-
-
 @pytest.mark.filterwarnings("ignore:X does not have valid feature names", "ignore:no edges were given")
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=300)
 @given(data=some.data())
 def test_any_change_of_the_json_is_refused_or_harmless(saved: Path, folder: Path, data: some.DataObject) -> None:
     name = data.draw(some.sampled_from(["estimator.json", "network/config.json"]))
-    content = json.loads((saved / name).read_text())
-    for _ in range(data.draw(some.integers(1, 3))):
-        where = data.draw(some.sampled_from(list(places(content))))
-        inside = content
-        for key in where[:-1]:
-            inside = inside[key]
-        what = data.draw(some.sampled_from(["replaced", "removed", "added"]))
-        value = data.draw(some.sampled_from(ODD_VALUES))
-        if what == "removed":
-            del inside[where[-1]]
-        elif what == "added" and isinstance(inside, list):
-            inside.append(value)
-        else:
-            inside[where[-1] if what == "replaced" else "more"] = value
-        if not list(places(content)):
-            break
+    content = changed(data, json.loads((saved / name).read_text()))
     copied(saved, folder)
     (folder / name).write_text(json.dumps(content))
     opens_or_refuses(folder)
@@ -408,23 +330,12 @@ def test_any_change_of_the_json_is_refused_or_harmless(saved: Path, folder: Path
 
 @pytest.mark.filterwarnings("ignore:X does not have valid feature names")
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=200)
-@given(
-    name=some.sampled_from(FILES),
-    cut=some.booleans(),
-    at=some.floats(0, 1),
-    flips=some.lists(some.tuples(some.floats(0, 1), some.integers(1, 255)), min_size=1, max_size=4),
-)
-def test_cut_or_flipped_bytes_are_refused_or_harmless(
-    saved: Path, folder: Path, name: str, cut: bool, at: float, flips: list[tuple[float, int]]
-) -> None:
+@given(name=some.sampled_from(FILES), damage=DAMAGE)
+def test_cut_or_flipped_bytes_are_refused_or_harmless(saved: Path, folder: Path, name: str, damage: Any) -> None:
     copied(saved, folder)
-    whole = (saved / name).read_bytes()
-    content = bytearray(whole)
-    for place, bits in flips:  # half of them in the first eighth, where headers are
-        content[int(place * (len(content) - 1)) // (1 if place > 0.5 else 8)] ^= bits
-    (folder / name).write_bytes(whole[: int(at * (len(whole) - 2))] if cut else bytes(content))
+    (folder / name).write_bytes(damaged((saved / name).read_bytes(), damage))
     opens_or_refuses(folder)
-    if cut:
+    if isinstance(damage, float):
         assert name in refusal(lambda: OneHopClassifier.load(folder))
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from torch import Tensor, nn
@@ -504,6 +505,18 @@ def parts(graph: Graph, y: Tensor | None = None) -> tuple[Labelled, Labelled]:
     split = random_split(graph.labelled, seed=0)
     y = graph.y if y is None else y
     return Labelled(split.train, y[split.train]), Labelled(split.validation, y[split.validation])
+
+
+def test_validation_nodes_of_classes_that_training_lacks_have_a_loss_all_the_same(graph: Graph) -> None:
+    train = Labelled(torch.arange(4), torch.tensor([0, 0, 1, 1]))
+    strange, mixed = (Labelled(torch.tensor([4, 5]), torch.tensor(labels)) for labels in ([2, 2], [2, 1]))
+    for validation in (strange, mixed):
+        model = NodeMLP(FEATURES, 3, (4,))
+        recipe = NodeRecipe(epochs=3, balanced=True)
+        found = train_nodes(model, graph.x, graph.neighbours, train, validation, recipe)
+        assert all(np.isfinite(found.curves["validation_loss"]))
+    with pytest.raises(InputError, match="expected finite numbers above 0"):
+        NodeRecipe(class_weight=(0.0, 1.0))
 
 
 @pytest.mark.parametrize("name", MODELS)

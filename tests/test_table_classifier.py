@@ -332,11 +332,107 @@ def test_edges_to_unknown_nodes_can_be_dropped(files: Path, capsys: pytest.Captu
     assert "4 edges to nodes that are not in the table were left out" in (files / "model" / "report.html").read_text()
 
 
+def test_every_command_says_how_many_edges_were_left_out(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """For people on standard error, and only if there are any; for programs always."""
+    tables = ["--nodes", files / "people.parquet", "--edges", files / "friends.parquet"]
+    asked = {
+        "fit": fit_arguments(files, "--force"),
+        "predict": ["predict", "--model", files / "model", *tables, "--out", files / "kinds.csv", "--force"],
+        "evaluate": ["evaluate", "--model", files / "model", *tables],
+        "explain": ["explain", "--model", files / "model", *tables, "--node", "p0001"],
+        "compare": ["compare", *tables, "--id", "person", "--target", "kind", "--epochs", 3, "--models", "mlp"],
+    }
+    edges = pl.read_parquet(files / "friends.parquet")
+    strange = pl.DataFrame({"source": ["x1", "x2"], "target": ["p0001"] * 2})
+    for lost, sentence in (
+        (0, ""),
+        (1, "1 edge to nodes that are not in the table was left out.\n"),
+        (2, "2 edges to nodes that are not in the table were left out.\n"),
+    ):
+        pl.concat([edges, strange.head(lost)]).write_parquet(files / "friends.parquet")
+        for name, arguments in asked.items():
+            assert settwister(*arguments, "--drop-unknown") == 0, name
+            said = capsys.readouterr()
+            assert said.err == sentence, name
+            assert "left out" not in said.out
+            assert settwister(*arguments, "--drop-unknown", "--json") == 0, name
+            said = capsys.readouterr()
+            assert json.loads(said.out)["dropped_edges"] == lost, name
+            assert said.err == ""
+
+
 def test_tuning_tries_settings_and_keeps_the_best(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert settwister(*fit_arguments(files, "--tune", 0.5)) == 0
     assert "test nodes are right" in capsys.readouterr().out
     settings = json.loads((files / "model" / "estimator.json").read_text())["parameters"]
     assert settings["width"] != "auto", "what was tried is written out"
+    assert not (files / "model.trials.json").exists(), "and is not needed any more"
+
+
+@pytest.fixture
+def counted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Grows with every classifier that is trained."""
+    trained: list[int] = []
+    original = TableClassifier.trained
+
+    def counting(self: TableClassifier, *given: Any, **more: Any) -> OneHopClassifier:
+        trained.append(len(trained))
+        return original(self, *given, **more)
+
+    monkeypatch.setattr(TableClassifier, "trained", counting)
+    return trained
+
+
+def interrupted_after(monkeypatch: pytest.MonkeyPatch, trials: int) -> pytest.MonkeyPatch:
+    """Ctrl-C while the trial after so many is running."""
+    original, done = OneHopClassifier.fit, []
+
+    def fit(self: OneHopClassifier, *given: Any, **more: Any) -> OneHopClassifier:
+        done.append(0)
+        if len(done) > trials:
+            raise KeyboardInterrupt
+        return original(self, *given, **more)
+
+    monkeypatch.setattr(OneHopClassifier, "fit", fit)
+    return monkeypatch
+
+
+def test_tuning_goes_on_where_it_was_stopped(
+    files: Path, counted: list[int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    kept = files / "model.trials.json"
+    with pytest.MonkeyPatch.context() as patch:
+        interrupted_after(patch, trials=3)
+        assert settwister(*fit_arguments(files, "--tune", 1000)) == 130
+    assert len(counted) == 4
+    before = json.loads(kept.read_text())
+    assert len(before) == 3
+    assert not (files / "model").exists()
+    best = max(before, key=lambda trial: trial["validation"])
+    counted.clear()
+    assert settwister(*fit_arguments(files, "--tune", 1e-6)) == 0, "time for no further trial"
+    assert len(counted) == 1, "the model itself"
+    assert not kept.exists()
+    settings = json.loads((files / "model" / "estimator.json").read_text())["parameters"]
+    assert best["settings"].items() <= settings.items()
+    assert sorted(path.name for path in files.iterdir()) == ["friends.parquet", "model", "people.parquet"]
+
+
+def test_trials_of_other_tables_or_options_are_not_taken_for_these(
+    files: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    kept = files / "model.trials.json"
+    with pytest.MonkeyPatch.context() as patch:
+        interrupted_after(patch, trials=1)
+        assert settwister(*fit_arguments(files, "--tune", 1000)) == 130
+    capsys.readouterr()
+    for other in (["--seed", 1], ["--epochs", 4], ["--model", "mlp"], ["--features", "age,city"], ["--balanced"]):
+        assert settwister(*fit_arguments(files, "--tune", 1e-6, *other)) == 2, other
+        said = capsys.readouterr().err
+        assert said.startswith(f"settwister: {kept} holds trials of other nodes, edges, labels or settings")
+        assert "remove it" in said
+    assert not (files / "model").exists()
+    assert settwister(*fit_arguments(files, "--tune", 1e-6)) == 0
 
 
 def test_missing_and_truncated_files(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -419,12 +515,21 @@ def test_a_folder_whose_description_was_changed_is_refused(fitted: TableClassifi
     fitted.save(tmp_path / "model")
     path = tmp_path / "model" / "estimator.json"
     content = json.loads(path.read_text())
-    for wrong in ([1], {"a": 1}, 7 if field != "seconds" else "soon"):
+    for wrong in ([1], [10**400], {"a": 1}, 7 if field != "seconds" else "soon", 10**400):
         path.write_text(json.dumps(content | {"table": content["table"] | {field: wrong}}))
         with pytest.raises(InputError):
             TableClassifier.load(tmp_path / "model")
     path.write_text(json.dumps({key: value for key, value in content.items() if key != "table"}))
     with pytest.raises(InputError, match="says nothing of tables"):
+        TableClassifier.load(tmp_path / "model")
+
+
+def test_an_encoder_that_is_too_large_is_not_read(
+    fitted: TableClassifier, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fitted.save(tmp_path / "model")
+    monkeypatch.setattr("settwister.estimator.table_folder.LARGEST", 10)
+    with pytest.raises(InputError, match=r"encoder\.skops has \d+ bytes, expected at most 10"):
         TableClassifier.load(tmp_path / "model")
 
 

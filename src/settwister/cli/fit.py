@@ -1,6 +1,7 @@
 """``settwister fit`` and ``settwister compare``: tables in, a judged and saved classifier out."""
 
 import json
+import sys
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -63,7 +64,15 @@ def fit(
     balanced: Balanced = False,
     model: Annotated[str, typer.Option(help="set_twister, deepsets or mlp.")] = "set_twister",
     epochs: Epochs = 1000,
-    tune: Annotated[float, typer.Option(min=0, metavar="SECONDS", help="Look for better settings for so long.")] = 0,
+    tune: Annotated[
+        float,
+        typer.Option(
+            min=0,
+            metavar="SECONDS",
+            help="Look for better settings for so long. What was tried is kept in OUT.trials.json until the model is "
+            "saved, so that the same command goes on where a stopped one was.",
+        ),
+    ] = 0,
     seed: Seed = 0,
     force: Force = False,
     as_json: JsonOption = False,
@@ -82,20 +91,25 @@ def fit(
     )
     assert table.classifier is not None
     table.classifier.set_params(model=model)
+    trials = out.with_name(f"{out.name}.trials.json")
     with progress() as bars:
         shown = bars.add_task("reading", total=None, note="")
         graph, split = table.read(nodes, edges)
         if tune:
             bars.update(shown, description="tuning", total=tune)
-            _tune(table, graph, split, tune, lambda spent, note: bars.update(shown, completed=spent, note=note))
+            _tune(table, graph, split, tune, trials, lambda spent, note: bars.update(shown, completed=spent, note=note))
         bars.update(shown, description="training", total=table.classifier.max_epochs, completed=0)
         table.learn(graph, split, lambda done, note: bars.update(shown, completed=done, note=note))
     report = table.report(usage=_usage(nodes, edges, out), notes=_notes(graph.dropped))
     table.save(out, force=force, report=report)
+    if tune:
+        trials.unlink(missing_ok=True)
     found = table.evaluation_
     if as_json:
-        print(json.dumps({"model": str(out), "data": asdict(table.data_), "test": found.to_json()}, indent=1))
+        content = {"model": str(out), "data": asdict(table.data_), "test": found.to_json()}
+        print(json.dumps(content | {"dropped_edges": graph.dropped}, indent=1))
         return
+    say_dropped(graph.dropped)
     console = Console()
     low, high = found.interval
     console.print(
@@ -151,21 +165,24 @@ def compare(
 
 @dataclass(frozen=True, eq=False)
 class Leaderboard:
-    """Who was compared, best first, and which of them was saved where."""
+    """Who was compared, best first, which of them was saved where, and how many edges were left out."""
 
     found: "list[Contender]"
     rows: "list[LeaderboardRow]"
     saved: str | None
     out: Path | None
+    dropped: int
 
     def to_json(self) -> dict[str, Any]:
         both = zip(self.rows, self.found, strict=True)
         return {
             "rows": [asdict(row) | {"name": one.name, "validation": one.validation} for row, one in both],
             "saved": self.saved,
+            "dropped_edges": self.dropped,
         }
 
     def show(self) -> None:
+        say_dropped(self.dropped)
         print_table(
             "Test nodes, the best on validation nodes first",
             ["model", "validation", "accuracy", "balanced", "macro-F1", "seconds"],
@@ -209,7 +226,7 @@ def leaderboard(
         found = compare(table, graph, split, wanted, tell)
     rows = [one.row(chosen=i == 0) for i, one in enumerate(found)]
     if out is None:
-        return Leaderboard(found, rows, None, None)
+        return Leaderboard(found, rows, None, None, graph.dropped)
     best = next(one for one in found if one.classifier is not None)
     assert best.classifier is not None
     table.judge(best.classifier, graph, split, best.seconds)
@@ -220,7 +237,7 @@ def leaderboard(
         notes=_notes(graph.dropped),
     )
     table.save(out, force=force, report=report)
-    return Leaderboard(found, rows, best.name, out)
+    return Leaderboard(found, rows, best.name, out, graph.dropped)
 
 
 def table_classifier(
@@ -255,17 +272,22 @@ def table_classifier(
     )
 
 
-def _tune(table: Any, graph: Any, split: Any, seconds: float, tell: Any) -> None:
+def _tune(table: Any, graph: Any, split: Any, seconds: float, trials: Path, tell: Any) -> None:
     """Better settings for the table's classifier, judged on its validation nodes."""
-    from settwister.estimator.tuning import tuned
+    import torch
+
+    from settwister.estimator.tuning import fingerprint, tuned
 
     began = time.monotonic()
+    seen = torch.cat([split.train, split.validation])
+    about = fingerprint(graph.x, graph.codes[seen], seen, graph.sets, split.validation)
     found, _ = tuned(
         table.classifier.set_params(random_state=table.random_state),
         lambda copy: table.trained(graph, split, **copy.get_params()),
         time_limit=seconds,
         trials=None,
-        path=None,
+        path=trials,
+        about=about,
         tell=lambda done, note: tell(time.monotonic() - began, note),
         features=graph.x.shape[1],
     )
@@ -281,4 +303,12 @@ def _usage(nodes: Path, edges: Path | None, out: Path) -> dict[str, str]:
 
 
 def _notes(dropped: int) -> list[str]:
-    return [f"{dropped} edges to nodes that are not in the table were left out."] if dropped else []
+    edges = "1 edge" if dropped == 1 else f"{dropped} edges"
+    were = "was" if dropped == 1 else "were"
+    return [f"{edges} to nodes that are not in the table {were} left out."] if dropped else []
+
+
+def say_dropped(dropped: int) -> None:
+    """How many edges were left out, if any were, for people; results stay alone on standard output."""
+    for note in _notes(dropped):
+        print(note, file=sys.stderr)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from settwister.cli.fit import DropUnknown, Edges
+from settwister.cli.fit import DropUnknown, Edges, say_dropped
 from settwister.cli.output import JsonOption, print_table
 from settwister.errors import InputError
 from settwister.files import new_file
@@ -40,13 +40,17 @@ def predict(
         raise InputError(f"{out} ends in {out.suffix!r}, expected one of {', '.join(ENDINGS)}")
     if out.exists() and not force:
         raise InputError(f"{out} exists already, expected a new file: --force replaces it")
-    found = opened(model, drop_unknown).predict(nodes, edges)
+    table = opened(model, drop_unknown)
+    graph = table.read_new(nodes, edges)
+    found = table.predicted(graph)
     with new_file(out) as staging:
         found.write_parquet(staging) if out.suffix == ".parquet" else found.write_csv(staging)
     counts = dict(found["prediction"].cast(str).value_counts(sort=True).iter_rows())
     if as_json:
-        print(json.dumps({"out": str(out), "nodes": found.height, "predictions": counts}, indent=1))
+        content = {"out": str(out), "nodes": found.height, "predictions": counts, "dropped_edges": graph.dropped}
+        print(json.dumps(content, indent=1))
         return
+    say_dropped(graph.dropped)
     print_table(f"{found.height} nodes, in {out}", ["prediction", "nodes"], [[k, str(v)] for k, v in counts.items()])
 
 
@@ -60,10 +64,13 @@ def evaluate(
 
     Example: [cyan]settwister evaluate --model model --nodes new_people.parquet --edges new_friends.parquet[/]
     """
-    found = opened(model, drop_unknown).evaluate(nodes, edges)
+    table = opened(model, drop_unknown)
+    graph = table.read_new(nodes, edges, with_target=True)
+    found = table.evaluated(graph)
     if as_json:
-        print(json.dumps(found.to_json(), indent=1))
+        print(json.dumps(found.to_json() | {"dropped_edges": graph.dropped}, indent=1))
         return
+    say_dropped(graph.dropped)
     low, high = found.interval
     Console().print(
         f"[bold]{found.accuracy:.1%}[/] of {found.nodes} nodes are right (95% interval {low:.1%} to {high:.1%}); "
@@ -97,10 +104,13 @@ def explain(
 
     Example: [cyan]settwister explain --model model --nodes people.parquet --edges friends.parquet --node Ada[/]
     """
-    found = opened(model, drop_unknown).explain(node, nodes, edges)
+    table = opened(model, drop_unknown)
+    graph = table.read_new(nodes, edges)
+    found = table.explained(node, graph)
     if as_json:
-        print(json.dumps(found.to_json(), indent=1, default=str))
+        print(json.dumps(found.to_json() | {"dropped_edges": graph.dropped}, indent=1, default=str))
         return
+    say_dropped(graph.dropped)
     show_explanation(found, top)
 
 

@@ -14,9 +14,9 @@ from torch import Tensor
 
 from settwister import files
 from settwister.errors import InputError
-from settwister.estimator import folder as storage
-from settwister.estimator import settings
+from settwister.estimator import one_hop_folder, settings
 from settwister.estimator.edges import neighbourhoods
+from settwister.estimator.folder import MARKER
 from settwister.estimator.inputs import classes, features, held_back, ids_of, labels, lean, rows, seed_of, standard
 from settwister.estimator.tuning import fingerprint, tuned
 from settwister.evaluation import expected_calibration_error, temperature
@@ -299,13 +299,13 @@ class OneHopClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
             force: replace a folder that exists.
         """
         check_is_fitted(self)
-        with files.new_folder(files.writable(folder, marker="estimator.json", force=force)) as staging:
-            storage.write(self, staging)
+        with files.new_folder(files.writable(folder, marker=MARKER, force=force)) as staging:
+            one_hop_folder.write(self, staging)
 
     @classmethod
     def load(cls, folder: str | Path) -> Self:
         """Open a folder that :meth:`save` wrote, from anybody: nothing in it is run."""
-        found: Self = storage.read(cls, Path(folder))[0]
+        found: Self = one_hop_folder.read(cls, Path(folder))[0]
         return found
 
     def __sklearn_is_fitted__(self) -> bool:

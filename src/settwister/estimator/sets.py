@@ -1,5 +1,6 @@
 """Estimators of sets, in scikit-learn's manner: a list of arrays in, a class or a number per set out."""
 
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -10,8 +11,10 @@ from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
+from settwister import files
 from settwister.errors import InputError
-from settwister.estimator import settings
+from settwister.estimator import sets_folder, settings
+from settwister.estimator.folder import MARKER
 from settwister.estimator.inputs import LARGEST, classes, from_torch, labels, seed_of, standard
 from settwister.estimator.set_inputs import occurrences, sets_of
 from settwister.graphs.splits import stratified_parts
@@ -107,6 +110,16 @@ class _SetEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
             )
         return found
 
+    def save(self, folder: str | Path, *, force: bool = False) -> None:
+        """Write a new folder, wholly or not at all; no pickle.
+
+        Args:
+            force: replace a folder that exists.
+        """
+        check_is_fitted(self)
+        with files.new_folder(files.writable(folder, marker=MARKER, force=force)) as staging:
+            sets_folder.write(self, staging)
+
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "network_")
 
@@ -161,6 +174,12 @@ class SetClassifier(ClassifierMixin, _SetEstimator):  # type: ignore[misc]
         """(B,) classes."""
         best = self._outputs(X).argmax(-1).numpy()
         found: NDArray[Any] = self.classes_[best]
+        return found
+
+    @classmethod
+    def load(cls, folder: str | Path) -> Self:
+        """Open a folder that :meth:`save` wrote, from anybody: nothing in it is run."""
+        found: Self = sets_folder.read_classifier(cls, Path(folder))
         return found
 
 
@@ -239,6 +258,12 @@ class SetRegressor(RegressorMixin, _SetEstimator):  # type: ignore[misc]
         """(B,) or (B, outputs), in the units of y."""
         found = self._outputs(X) * self.target_scale_ + self.target_mean_
         return found.reshape(len(found), *self.target_shape_).numpy()
+
+    @classmethod
+    def load(cls, folder: str | Path) -> Self:
+        """Open a folder that :meth:`save` wrote, from anybody: nothing in it is run."""
+        found: Self = sets_folder.read_regressor(cls, Path(folder))
+        return found
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

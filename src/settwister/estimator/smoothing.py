@@ -1,5 +1,6 @@
 """Correct and smooth around any classifier of nodes, for graphs whose neighbours tend to share labels."""
 
+from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
@@ -8,9 +9,12 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
+from settwister import files
 from settwister._checks import probability
 from settwister.errors import InputError
+from settwister.estimator import smoothing_folder
 from settwister.estimator.edges import neighbourhoods
+from settwister.estimator.folder import MARKER
 from settwister.estimator.inputs import classes, held_back, ids_of, labels, seed_of
 from settwister.estimator.one_hop import OneHopClassifier
 from settwister.estimator.settings import plain
@@ -27,6 +31,10 @@ class CorrectAndSmooth(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
     same nodes, with features and edges as they are then. Which steps to take, and how far, is chosen on nodes that
     are held back; where nothing helps there, nothing is done. Both steps go along edges in both directions, by
     their weights.
+
+    To keep one, :meth:`save` it: around a :class:`OneHopClassifier` it has a folder, which holds the row numbers of the
+    nodes whose labels it spreads, and these labels. So whoever is given the folder is given the labels, and predicts
+    for the same nodes in the same order. To predict for other nodes, keep the classifier inside: ``estimator_.save``.
 
     Args:
         estimator: a :class:`OneHopClassifier`, or one with its ``fit``; None for the default.
@@ -115,6 +123,23 @@ class CorrectAndSmooth(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
                 f"y has {len(known)} labels, {known.sum()} of them known, expected {self.num_nodes_}, one per row of X"
             )
         return float(np.mean(self.predict(X, edges)[known] == found))
+
+    def save(self, folder: str | Path, *, force: bool = False) -> None:
+        """Write a new folder, wholly or not at all; no pickle. It holds the labels that are spread.
+
+        Args:
+            force: replace a folder that exists.
+        """
+        check_is_fitted(self)
+        smoothing_folder.check(self)
+        with files.new_folder(files.writable(folder, marker=MARKER, force=force)) as staging:
+            smoothing_folder.write(self, staging)
+
+    @classmethod
+    def load(cls, folder: str | Path) -> Self:
+        """Open a folder that :meth:`save` wrote, from anybody: nothing in it is run."""
+        found: Self = smoothing_folder.read(cls, Path(folder))
+        return found
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -3,7 +3,7 @@
 import platform
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -15,8 +15,9 @@ from sklearn.base import clone
 from settwister import files
 from settwister._version import __version__
 from settwister.errors import InputError
-from settwister.estimator import folder as storage
+from settwister.estimator import table_folder
 from settwister.estimator.explanation import Explanation, explain
+from settwister.estimator.folder import CLASS_TYPES, MARKER
 from settwister.estimator.inputs import features
 from settwister.estimator.one_hop import OneHopClassifier
 from settwister.evaluation import Evaluation, degree_histogram, evaluate
@@ -126,7 +127,7 @@ class TableClassifier:
             raise InputError(
                 f"{len(known)} nodes have a class, expected enough of some class to be cut in three: at least 3"
             )
-        self.classes_ = classes if classes.dtype.kind in storage.CLASS_TYPES else classes.astype(str)
+        self.classes_ = classes if classes.dtype.kind in CLASS_TYPES else classes.astype(str)
         self.columns_ = list(table.features.columns)
         self.encoder_ = TableEncoder().fit(table.features, split.train.numpy())
         return self._graph(table.ids, table.features, edges, codes), split
@@ -188,7 +189,12 @@ class TableClassifier:
 
     # ---- answers ----------------------------------------------------------------------------------------------------
 
-    def _read_again(self, nodes: Any, edges: Any, *, with_target: bool) -> TableGraph:
+    def read_new(self, nodes: Any, edges: Any = None, *, with_target: bool = False) -> TableGraph:
+        """Tables like those that were fitted on, as a graph; its ``dropped`` says how many edges were left out.
+
+        Args:
+            with_target: whether the classes are read too, which must then be there.
+        """
         table = read_nodes(nodes, self.id, self.target if with_target else None, self.columns_)
         codes = np.full(len(table.ids), -1)
         if with_target:
@@ -210,9 +216,12 @@ class TableClassifier:
 
     def predict(self, nodes: Any, edges: Any = None) -> "polars.DataFrame":
         """The class of every node and the probability of each class, by id."""
+        return self.predicted(self.read_new(nodes, edges))
+
+    def predicted(self, graph: TableGraph) -> "polars.DataFrame":
+        """:meth:`predict` of tables that :meth:`read_new` read."""
         import polars as pl
 
-        graph = self._read_again(nodes, edges, with_target=False)
         found = self.classifier_.predict_proba(graph.x, graph.sets)
         return pl.DataFrame(
             {self.id: graph.ids, "prediction": self.classes_[found.argmax(1)]}
@@ -221,14 +230,20 @@ class TableClassifier:
 
     def evaluate(self, nodes: Any, edges: Any = None) -> Evaluation:
         """How good the predictions are for nodes whose class the table gives."""
-        graph = self._read_again(nodes, edges, with_target=True)
+        return self.evaluated(self.read_new(nodes, edges, with_target=True))
+
+    def evaluated(self, graph: TableGraph) -> Evaluation:
+        """:meth:`evaluate` of tables that :meth:`read_new` read with their classes."""
         known = np.flatnonzero(graph.codes >= 0)
         found = self.classifier_.predict_proba(graph.x, graph.sets)[known]
         return evaluate(found, graph.codes[known], self.names, graph.degrees[known])
 
     def explain(self, node: Any, nodes: Any, edges: Any = None) -> Explanation:
         """Which neighbours and which columns moved the prediction of a node, each by leaving it out."""
-        graph = self._read_again(nodes, edges, with_target=False)
+        return self.explained(node, self.read_new(nodes, edges))
+
+    def explained(self, node: Any, graph: TableGraph) -> Explanation:
+        """:meth:`explain` in tables that :meth:`read_new` read."""
         names = graph.ids.to_list()
         matches = [place for place, name in enumerate(names) if str(name) == str(node)]
         if not matches:
@@ -263,62 +278,11 @@ class TableClassifier:
 
     def save(self, folder: str | Path, *, force: bool = False, report: ClassifierReport | None = None) -> None:
         """Write a new folder, wholly or not at all: the classifier, the encoder, and a page about them."""
-        about = {
-            "id": self.id,
-            "target": self.target,
-            "columns": self.columns_,
-            "source": self.source,
-            "end": self.end,
-            "weight": self.weight,
-            "random_state": self.random_state,
-            "seconds": self.seconds_,
-            "baseline": self.baseline_.tolist(),
-            "data": asdict(self.data_),
-            "evaluation": self.evaluation_.to_json(),
-        }
-        with files.new_folder(files.writable(folder, marker="estimator.json", force=force)) as staging:
-            storage.write(
-                self.classifier_, staging, {"table": about, "table_classes": storage.classes_to_json(self.classes_)}
-            )
-            (staging / "encoder.skops").write_bytes(self.encoder_.to_bytes())
-            (staging / "report.html").write_text(classifier_page(report or self.report()), encoding="utf-8")
+        with files.new_folder(files.writable(folder, marker=MARKER, force=force)) as staging:
+            table_folder.write(self, staging, classifier_page(report or self.report()))
 
     @classmethod
     def load(cls, folder: str | Path) -> Self:
         """Open a folder that :meth:`save` wrote, from anybody: nothing in it is run."""
-        place = Path(folder)
-        classifier, content = storage.read(OneHopClassifier, place)
-        about = content.get("table")
-        path = place / "estimator.json"
-        if not isinstance(about, dict):
-            raise InputError(f"{path} says nothing of tables, expected a folder that `settwister fit` wrote")
-        texts = {name: about.get(name) for name in ("id", "target")}
-        optional = {name: about.get(name) for name in ("source", "end", "weight")}
-        columns = about.get("columns")
-        if not all(isinstance(text, str) for text in texts.values()) or not all(
-            isinstance(text, str | None) for text in optional.values()
-        ):
-            raise InputError(f"{path} does not name its columns, expected what `settwister fit` wrote")
-        if not isinstance(columns, list) or not columns or not all(isinstance(name, str) for name in columns):
-            raise InputError(f"{path} does not list the columns of features, expected what `settwister fit` wrote")
-        found = cls(**texts, **optional, classifier=classifier, random_state=0)  # type: ignore[arg-type]
-        found.classifier_, found.columns_ = classifier, columns
-        found.classes_ = storage.classes_from_json(content.get("table_classes"), path)
-        blob = place / "encoder.skops"
-        if not blob.is_file():
-            raise InputError(f"{blob} is missing, expected it beside estimator.json")
-        found.encoder_ = TableEncoder.from_bytes(blob.read_bytes())
-        if len(found.encoder_.names) != classifier.n_features_in_ or len(found.classes_) != len(classifier.classes_):
-            raise InputError(f"{blob} gives {len(found.encoder_.names)} columns, expected {classifier.n_features_in_}")
-        try:
-            baseline = np.array(about["baseline"], dtype=np.float32)
-            found.seconds_ = float(about["seconds"])
-            found.data_, found.evaluation_ = DataSummary(**about["data"]), Evaluation.from_json(about["evaluation"])
-        except (KeyError, TypeError, ValueError) as error:
-            raise InputError(f"{path} lacks what was found in training ({error}), expected what was saved") from None
-        if baseline.shape != (classifier.n_features_in_,) or not bool(np.isfinite(baseline).all()):
-            raise InputError(
-                f"{path} has a baseline of shape {baseline.shape}, expected ({classifier.n_features_in_},)"
-            )
-        found.baseline_ = baseline
+        found: Self = table_folder.read(cls, Path(folder))
         return found

@@ -106,7 +106,7 @@ def _same_task(path: Path | None, about: str) -> None:
         if trial.facts.get("about") != about:
             raise InputError(
                 f"{path} holds trials of other nodes, edges, labels or settings, expected those of an earlier call "
-                "like this one: choose another file"
+                "like this one: remove it, or choose another file"
             )
 
 

@@ -1,15 +1,16 @@
 """ogbn-arxiv in the raw form of the Open Graph Benchmark: gzipped tables of numbers without headers."""
 
 import gzip
-from itertools import islice
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
 from settwister.errors import InputError
+from settwister.graphs.limits import LARGEST_FILE, MOST_NUMBERS, check_count, check_file
 from settwister.graphs.parts import Parts, split_of_ids, whole_numbers
 from settwister.graphs.reading import reading
 
@@ -17,6 +18,8 @@ TABLES = ("raw/edge.csv.gz", "raw/node-feat.csv.gz", "raw/node-label.csv.gz", "r
 SPLIT = tuple(f"split/time/{part}.csv.gz" for part in ("train", "valid", "test"))
 FILES = (*TABLES, *SPLIT)
 ROWS_AT_ONCE = 8192
+CHARACTERS_AT_ONCE = 2**24
+LONGEST_LINE = 2**16  # characters; 128 features are about 1,300
 
 
 def read(folder: Path) -> Parts:
@@ -42,11 +45,32 @@ def read(folder: Path) -> Parts:
 def table(path: Path, dtype: type[Any], columns: int | None) -> NDArray[Any]:
     """A table of numbers, parsed a few thousand rows at a time: its text is never in memory as a whole."""
     with reading(path, "a gzipped table of numbers"):
-        blocks = []
+        check_file(path)
+        blocks, numbers = [], 0
         with gzip.open(path, "rt", encoding="ascii") as handle:
-            while lines := list(islice(handle, ROWS_AT_ONCE)):
+            for lines in _blocks(handle):
                 blocks.append(np.loadtxt(lines, dtype=dtype, delimiter=",", ndmin=2, comments=None))
+                numbers += blocks[-1].size
+                check_count("numbers or more", numbers, MOST_NUMBERS)
         width = blocks[0].shape[1] if blocks else 0
         if not blocks or any(block.shape[1] != (columns or width) for block in blocks):
             raise InputError(f"there are {width} columns, expected {columns or 'rows of one length'}")
         return np.concatenate(blocks)
+
+
+def _blocks(handle: TextIO) -> Iterator[list[str]]:
+    """The lines that say something, some at a time, in bounded memory whatever the text: gzip packs 1,000 to 1."""
+    lines: list[str] = []
+    total = waiting = 0
+    while line := handle.readline(LONGEST_LINE + 1):
+        total += len(line)
+        check_count("characters or more in a line", len(line), LONGEST_LINE)
+        check_count("characters or more", total, LARGEST_FILE)
+        if not line.isspace():
+            lines.append(line)
+            waiting += len(line)
+        if len(lines) == ROWS_AT_ONCE or waiting >= CHARACTERS_AT_ONCE:
+            yield lines
+            lines, waiting = [], 0
+    if lines:
+        yield lines

@@ -15,12 +15,14 @@ from typing import IO, Any
 
 from settwister.errors import InputError
 from settwister.files import new_file
+from settwister.graphs.archives import member, open_archive
+from settwister.graphs.limits import LARGEST_FILE, check_file
 from settwister.graphs.reading import reading
 
 Tell = Callable[[str, int, int | None], None]
 SUMS = "SHA256SUMS"
 BLOCK = 2**20
-LARGEST = 2**30  # bytes; the largest published file has 83 MB
+LARGEST_SUMS = 2**16  # bytes
 SECONDS = 60
 
 
@@ -77,6 +79,7 @@ def verify(folder: Path, paths: Iterable[str]) -> None:
     if not record.is_file():
         return
     with reading(record, "lines of a SHA-256 and a path"):
+        check_file(record, LARGEST_SUMS)
         sums = {path: digest for digest, path in (line.split() for line in record.read_text("ascii").splitlines())}
     for path in paths:
         if path in sums and sha256(folder / path) != sums[path]:
@@ -100,8 +103,8 @@ def _get(download: Download, staging: Path, tell: Tell | None) -> None:
             done = 0
             while block := response.read(BLOCK):
                 done += len(block)
-                if done > LARGEST:
-                    raise InputError(f"{download.url} has more than {LARGEST} bytes, expected a published graph")
+                if done > LARGEST_FILE:
+                    raise InputError(f"{download.url} has more than {LARGEST_FILE} bytes, expected a published graph")
                 out.write(block)
                 if tell is not None:
                     tell(target.name, done, total)
@@ -114,17 +117,15 @@ def _get(download: Download, staging: Path, tell: Tell | None) -> None:
     if download.sha256 is not None and (found := sha256(target)) != download.sha256:
         raise InputError(f"{download.url} has the SHA-256 {found}, expected {download.sha256}: nothing was kept")
     if download.members:
-        with reading(target, "a zip file"), zipfile.ZipFile(target) as archive:
-            for member, path in download.members:
-                _extract(archive, member, staging / path)
+        with reading(target, "a zip file"), open_archive(target) as archive:
+            for name, path in download.members:
+                _extract(archive, name, staging / path)
         target.unlink()
 
 
-def _extract(archive: zipfile.ZipFile, member: str, path: Path) -> None:
+def _extract(archive: zipfile.ZipFile, name: str, path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    if archive.getinfo(member).file_size > LARGEST:
-        raise InputError(f"{member} has more than {LARGEST} bytes")
-    with archive.open(member) as source, path.open("wb") as out:
+    with archive.open(member(archive, name)) as source, path.open("wb") as out:
         while block := source.read(BLOCK):
             out.write(block)
         out.flush()

@@ -19,7 +19,7 @@ def from_entries(
     """Sparse features from (row, column, value); zeros are dropped, and values that are all 1 are not kept."""
     if values is not None:
         stored = values != 0
-        rows, columns, values = rows[stored], columns[stored], values[stored].astype(np.float32)
+        rows, columns, values = rows[stored], columns[stored], single(values[stored])
     weight = None if values is None or bool((values == 1).all()) else torch.from_numpy(values)
     entries = torch.from_numpy(rows.astype(np.int64)), torch.from_numpy(columns.astype(np.int64))
     return Csr.from_pairs(*entries, num_rows, num_columns, weight).with_transpose()
@@ -47,6 +47,12 @@ def from_rows(ptr: NDArray[Any], columns: NDArray[Any], values: NDArray[Any] | N
             f"the sparse features have {values.size} values ({values.dtype}), expected {columns.size} numbers"
         )
     return from_entries(np.repeat(np.arange(num_rows), lengths), columns, values, num_rows, num_columns)
+
+
+def single(values: NDArray[Any]) -> NDArray[np.float32]:
+    """In single precision; what is too large for it is infinite, which :meth:`Graph.make` refuses in a sentence."""
+    with np.errstate(over="ignore"):
+        return values.astype(np.float32)
 
 
 def scaled(x: Tensor | Csr) -> Tensor | Csr:

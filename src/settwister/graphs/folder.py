@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.lib import format as npy
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -20,7 +21,7 @@ from settwister.errors import InputError
 from settwister.files import new_folder, writable
 from settwister.functional.neighbour_sum import Csr, Transpose
 from settwister.graphs.graph import Graph
-from settwister.graphs.reading import reading
+from settwister.graphs.reading import parsed, reading
 from settwister.graphs.splits import Split
 
 FORMAT = 1
@@ -121,7 +122,7 @@ def _description(path: Path) -> dict[str, Any]:
 
 def _tensor(folder: Path, name: str, dtypes: tuple[type[Any], ...], shape: tuple[int | None, ...]) -> Tensor:
     """An array mapped copy-on-write; None in the shape stands for any length."""
-    array: NDArray[Any] = np.load(folder / f"{name}.npy", mmap_mode="c", allow_pickle=False)
+    array: NDArray[Any] = parsed(lambda: npy.open_memmap(folder / f"{name}.npy", mode="c"))
     fits = array.ndim == len(shape) and all(n is None or n == m for n, m in zip(shape, array.shape, strict=True))
     if array.dtype not in [np.dtype(dtype) for dtype in dtypes] or not fits or not array.flags.c_contiguous:
         wanted = " or ".join(np.dtype(dtype).name for dtype in dtypes)

@@ -149,6 +149,8 @@ def neighbour_sets(
     pairs, place = (target * num_nodes + source).unique(return_inverse=True)
     if weight is not None:
         weight = torch.zeros(len(pairs), dtype=torch.float64).index_add_(0, place, weight.double()).float()
+        if not bool(weight.isfinite().all()):
+            raise InputError("weight has values that are NaN or infinite, or add up to that, expected finite numbers")
     return Csr.from_pairs(pairs // num_nodes, pairs % num_nodes, num_nodes, num_nodes, weight).with_transpose()
 
 

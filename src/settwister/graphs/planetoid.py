@@ -1,6 +1,7 @@
 """Cora, Citeseer and PubMed as Yang et al. (2016) published them: eight files ``ind.NAME.*``, seven of them pickles."""
 
 from pathlib import Path
+from reprlib import repr as short
 from typing import Any
 
 import numpy as np
@@ -10,12 +11,14 @@ from numpy.typing import NDArray
 from settwister.errors import InputError
 from settwister.functional.neighbour_sum import Csr
 from settwister.graphs.features import from_entries, from_rows
+from settwister.graphs.limits import MOST_EDGES, MOST_FEATURES, check_count, check_file
 from settwister.graphs.parts import Parts, split_of_ids
 from settwister.graphs.pickles import Matrix, read_pickle
 from settwister.graphs.reading import reading
 
 ENDINGS = ("x", "tx", "allx", "y", "ty", "ally", "graph", "test.index")
 VALIDATION = 500
+LARGEST_INDEX = 2**20  # bytes; 1,000 nodes are tested
 
 
 def files(name: str) -> tuple[str, ...]:
@@ -68,6 +71,7 @@ def _matrix(path: Path) -> Csr:
             raise InputError(f"there is a {type(found).__name__}, expected a csr_matrix")
         if found.ptr.size != found.shape[0] + 1:
             raise InputError(f"there are {found.ptr.size} row starts, expected {found.shape[0] + 1}")
+        check_count("features", found.shape[1], MOST_FEATURES)
         return from_rows(found.ptr, found.columns, found.values, found.shape)
 
 
@@ -82,6 +86,7 @@ def _labels(path: Path) -> NDArray[np.int64]:
 
 def _index(path: Path, first: int, count: int) -> NDArray[np.int64]:
     with reading(path, "one node number per line"):
+        check_file(path, LARGEST_INDEX)
         test = np.array([int(line) for line in path.read_text(encoding="ascii").split()], dtype=np.int64)
         if len(test) != count or len(np.unique(test)) != count or not count:
             raise InputError(f"there are {len(np.unique(test))} different nodes, expected {count}, one per tested row")
@@ -98,10 +103,12 @@ def _edges(path: Path, nodes: int) -> NDArray[np.int64]:
     with reading(path, "a pickled dictionary of adjacency lists"):
         if not isinstance(found, dict) or not all(isinstance(ends, list) for ends in found.values()):
             raise InputError("there are no adjacency lists, expected a dictionary from node to neighbours")
+        # One list can stand for the neighbours of every node, in a file of a few bytes for each.
+        check_count("edges", sum(map(len, found.values())), MOST_EDGES)
         entries: list[Any] = [*found, *(end for ends in found.values() for end in ends)]
         wrong = [node for node in entries if type(node) is not int or not 0 <= node < nodes]
         if wrong:
-            raise InputError(f"node {wrong[0]!r} has an edge, expected nodes 0 to {nodes - 1}")
+            raise InputError(f"node {short(wrong[0])} has an edge, expected nodes 0 to {nodes - 1}")
         starts = np.repeat(
             np.fromiter(found, dtype=np.int64, count=len(found)),
             np.fromiter((len(ends) for ends in found.values()), dtype=np.int64, count=len(found)),

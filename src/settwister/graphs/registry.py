@@ -12,7 +12,8 @@ from settwister.errors import InputError
 from settwister.files import cache_folder, data_folder
 from settwister.graphs import arxiv, friendster, npz, planetoid, wikics
 from settwister.graphs.download import Download, Tell, fetch, verify
-from settwister.graphs.graph import UNKNOWN, Graph
+from settwister.graphs.graph import UNKNOWN, Graph, num_columns, num_rows
+from settwister.graphs.limits import MOST_CLASSES, MOST_EDGES, MOST_FEATURES, MOST_NODES, check_count
 from settwister.graphs.parts import Parts, fingerprint
 from settwister.graphs.reading import reading
 
@@ -216,6 +217,10 @@ def _compare(known: Known, place: Path) -> None:
 def _graph(known: Known, found: Path) -> Graph:
     parts = _parts(known, found)
     with reading(found, "a graph"):
+        check_count("nodes", num_rows(parts.x), MOST_NODES)
+        check_count("features", num_columns(parts.x), MOST_FEATURES)
+        check_count("edges", parts.edges.shape[1], MOST_EDGES)
+        check_count("classes", int(parts.y.max()) + 1 if len(parts.y) else 0, MOST_CLASSES)
         y = parts.y if known.unknown is None else torch.where(parts.y == known.unknown, UNKNOWN, parts.y)
         for family, splits in parts.splits.items():
             if any(bool((y[part] < 0).any()) for s in splits for part in (s.train, s.validation, s.test)):

@@ -6,6 +6,7 @@ allocated.
 """
 
 import json
+import reprlib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -15,9 +16,12 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save_file
 from torch import nn
 
+from settwister._checks import LARGEST_WIDTH
 from settwister._version import __version__
 from settwister.errors import InputError
 from settwister.files import new_folder, writable
+from settwister.functional.monomials import num_multisets
+from settwister.nn.twist import LARGEST_DEGREE
 
 FORMAT = 1
 LARGEST_CONFIG = 2**20  # bytes
@@ -38,6 +42,7 @@ def load(known: Mapping[str, type[nn.Module]], folder: Path) -> nn.Module:
     weights = folder / "model.safetensors"
     if not weights.is_file():
         raise InputError(f"{weights} is missing, expected it beside config.json")
+    _check_products(config, folder)
     try:
         with torch.device("meta"):
             model = known[name](**config)
@@ -78,6 +83,23 @@ def _read_config(path: Path, known: Mapping[str, Any]) -> tuple[str, dict[str, A
     if any(isinstance(value, list) and len(value) > MOST_LAYERS for value in config.values()):
         raise InputError(f"{path} lists more than {MOST_LAYERS} layers, expected a model that save_pretrained wrote")
     return name, {key: tuple(value) if isinstance(value, list) else value for key, value in config.items()}
+
+
+def _check_products(config: dict[str, Any], folder: Path) -> None:
+    """Refuse an M and a k whose products have no room in the file of weights.
+
+    Laid out without memory, a network still makes its tables of products: 16 million for M=2 and k=24.
+    """
+    M, k, form = config.get("M"), config.get("k"), config.get("form", "ordered")
+    if type(M) is not int or type(k) is not int or not (1 <= M <= LARGEST_WIDTH and 1 <= k <= LARGEST_DEGREE):
+        return  # what is wrong with other numbers is said by the constructor
+    products = {"ordered": M**k, "multiset": num_multisets(M, k)}.get(str(form), 0)
+    weights = folder / "model.safetensors"
+    if products > weights.stat().st_size:
+        raise InputError(
+            f"{folder / 'config.json'} has M={M} and k={k}, so {reprlib.repr(products)} products, expected no more "
+            f"than the {weights.stat().st_size} bytes of {weights}: save or copy it again"
+        )
 
 
 def _compare(model: nn.Module, weights: Path) -> None:

@@ -11,7 +11,8 @@ from settwister.errors import InputError
 from settwister.tables.columns import check_columns, listed
 from settwister.tables.extra import needs
 from settwister.tables.ids import FEW, Positions, check_ids
-from settwister.tables.reading import Table, open_table
+from settwister.tables.reading import open_table
+from settwister.tables.table import Table
 
 if TYPE_CHECKING:
     import polars

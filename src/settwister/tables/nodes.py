@@ -9,7 +9,8 @@ import numpy as np
 from settwister.errors import InputError
 from settwister.tables.columns import check_columns, check_features, check_finite, listed, whole
 from settwister.tables.ids import check_ids, from_cells
-from settwister.tables.reading import Frame, Table, open_table
+from settwister.tables.reading import open_table
+from settwister.tables.table import Frame, Table
 
 if TYPE_CHECKING:
     import polars

@@ -36,8 +36,8 @@ class NodeRecipe:
         flag("balanced", self.balanced)
         if self.batch is not None:
             whole_number("batch", self.batch)
-        if self.class_weight is not None and not all(math.isfinite(w) and w >= 0 for w in self.class_weight):
-            raise InputError(f"class_weight is {self.class_weight}, expected finite numbers of at least 0")
+        if self.class_weight is not None and not all(math.isfinite(w) and w > 0 for w in self.class_weight):
+            raise InputError(f"class_weight is {self.class_weight}, expected finite numbers above 0")
         if not self.rate > 0:
             raise InputError(f"rate is {self.rate}, expected a positive learning rate")
         if not self.weight_decay >= 0:

@@ -167,8 +167,11 @@ class NodeRun:
     def _validate(self, validation: Labelled) -> tuple[float, float]:
         self.model.eval()
         found = self._validation_probabilities(validation)
-        loss = F.nll_loss(found.clamp(min=1e-12).log(), validation.labels, self.class_weight)
-        return self._score(found.argmax(-1), validation.labels), float(loss)
+        log_shares = found.clamp(min=1e-12).log()
+        loss = F.nll_loss(log_shares, validation.labels, self.class_weight, reduction="sum")
+        weight = len(validation) if self.class_weight is None else float(self.class_weight[validation.labels].sum())
+        # Where no class of these nodes was in training, none has a weight and all losses are alike.
+        return self._score(found.argmax(-1), validation.labels), float(loss) / max(weight, 1e-12)
 
     def _score(self, predicted: Tensor, labels: Tensor) -> float:
         if self.recipe.class_weight is None:

@@ -1,0 +1,124 @@
+"""The folder of a :class:`~settwister.OneHopClassifier`.
+
+    estimator.json          classes, temperature, scores, curves
+    network/                a model of nodes
+    scaling.safetensors     mean and deviation of the columns, where they are standardised
+
+What the folders of all estimators share is in ``folder``.
+"""
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors.numpy import save_file
+
+from settwister.errors import InputError
+from settwister.estimator import folder as parts
+from settwister.estimator import folder_weights as weights
+from settwister.estimator import settings
+from settwister.nn import nodes
+
+#: what is kept of a fitted classifier beside its network and scaling
+KEPT = (
+    "n_features_in_",
+    "saw_edges_",
+    "temperature_",
+    "validation_score_",
+    "calibration_error_",
+    "curves_",
+    "n_iter_",
+    "best_epoch_",
+)
+CURVES = ("train_loss", "validation_loss", "validation_score")
+#: parameters that came later, with what a folder written before them means
+ADDED: dict[str, Any] = {}
+NETWORKS: dict[str, type[nodes.NodeModel]] = {
+    "set_twister": nodes.OneHopSetTwister,
+    "deepsets": nodes.OneHopDeepSets,
+    "mlp": nodes.NodeMLP,
+}
+
+# ---- writing --------------------------------------------------------------------------------------------------------
+
+
+def write(estimator: Any, staging: Path, more: dict[str, Any] | None = None) -> None:
+    """Write a fitted classifier into an empty folder.
+
+    Args:
+        more: further entries of estimator.json, for whoever reads them.
+    """
+    content = parts.described(estimator)
+    weight = content["parameters"]["class_weight"]
+    if isinstance(weight, dict):
+        listed = [float(weight.get(name, 1.0)) for name in estimator.classes_.tolist()]
+        content["parameters"]["class_weight"] = listed
+    content |= {
+        "classes": parts.classes_to_json(estimator.classes_),
+        "scaled": estimator.mean_ is not None,
+        "fitted": {name: getattr(estimator, name) for name in KEPT},
+    }
+    parts.write_json(staging, content | (more or {}))
+    estimator.network_.save_pretrained(staging / "network")
+    if estimator.mean_ is not None:
+        save_file({"mean": estimator.mean_, "scale": estimator.scale_}, staging / "scaling.safetensors")
+
+
+# ---- reading --------------------------------------------------------------------------------------------------------
+
+
+def read(estimator_type: type[Any], folder: Path) -> tuple[Any, dict[str, Any]]:
+    """The classifier in a folder, and all that its JSON says."""
+    content, path = parts.read_described(estimator_type, folder)
+    classes = parts.read_classes(content.get("classes"), path)
+    found = estimator_type(**_parameters(content.get("parameters"), estimator_type, classes, path))
+    found.classes_ = classes
+    for name, value in _fitted(content.get("fitted"), path).items():
+        setattr(found, name, value)
+    parts.set_feature_names(found, content.get("feature_names"), path)
+    if not isinstance(content.get("scaled"), bool):
+        raise InputError(f"{path} has scaled={parts.shown(content.get('scaled'))}, expected true or false")
+    found.mean_, found.scale_ = None, None
+    if content["scaled"]:
+        found.mean_, found.scale_ = _read_scaling(folder / "scaling.safetensors", found.n_features_in_)
+    expected = NETWORKS[found.model]
+    found.network_ = weights.read_network(folder / "network", expected, found.n_features_in_, len(classes))
+    return found, content
+
+
+def _parameters(given: Any, estimator_type: type[Any], classes: NDArray[Any], path: Path) -> dict[str, Any]:
+    found = parts.read_parameters(given, estimator_type, path, ADDED)
+    weight = found["class_weight"]
+    if isinstance(weight, dict) or (isinstance(weight, list) and len(weight) != len(classes)):
+        raise InputError(f"{path} has class_weight={parts.shown(weight)}, expected a list of {len(classes)} numbers")
+    if isinstance(weight, list):
+        found["class_weight"] = dict(zip(classes.tolist(), weight, strict=True))
+    try:
+        settings.of_nodes(found, features=1)
+    except InputError as error:
+        raise InputError(f"{path} has a parameter that cannot be: {error}") from None
+    return found
+
+
+def _fitted(given: Any, path: Path) -> dict[str, Any]:
+    fields = parts.Fields(given, KEPT, path)
+    fields.check_whole("n_features_in_")
+    fields.check("saw_edges_", type(given["saw_edges_"]) is bool, "true or false")
+    warm = parts.finite(given["temperature_"]) and given["temperature_"] > 0
+    fields.check("temperature_", warm, "a positive number")
+    score, errors = given["validation_score_"], given["calibration_error_"]
+    fields.check("validation_score_", score is None or (parts.finite(score) and 0 <= score <= 1), "a share or null")
+    right = isinstance(errors, dict) and sorted(errors) in ([], ["after", "before"])
+    right = right and all(map(parts.finite, errors.values()))
+    fields.check("calibration_error_", right, "two numbers, before and after, or none")
+    curves = fields.check_epochs(CURVES)
+    return fields.given | {"validation_score_": math.nan if score is None else score, "curves_": curves}
+
+
+def _read_scaling(path: Path, width: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    found = weights.read_arrays(path)
+    if not weights.are_finite(found, {"mean": width, "scale": width}) or not bool((found["scale"] > 0).all()):
+        raise InputError(f"{path} does not hold {width} means and positive deviations, expected what save wrote")
+    return found["mean"], found["scale"]

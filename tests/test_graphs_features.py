@@ -1,0 +1,39 @@
+"""Features: sparse ones are scaled as dense ones, and keep their gradients."""
+
+import numpy as np
+import pytest
+import torch
+
+from graph_files import dense
+from settwister.functional import Csr
+from settwister.graphs import scaled
+from settwister.graphs.features import from_entries
+from settwister.nn.features import row_normalised
+
+
+@pytest.mark.parametrize("binary", [True, False])
+def test_sparse_features_are_scaled_as_dense_ones(binary: bool) -> None:
+    random = np.random.default_rng(0)
+    table = np.where(random.random((30, 6)) < 0.4, random.normal(size=(30, 6)), 0).astype(np.float32)
+    table[:, 0], table[:, 1] = 0.1, 0  # a constant column has no spread, up to rounding, and an empty one none at all
+    table = (table != 0).astype(np.float32) if binary else table
+    rows, columns = table.nonzero()
+    sparse = from_entries(rows, columns, table[rows, columns], 30, 6)
+    assert (sparse.weight is None) == binary
+    full = torch.from_numpy(table)
+    spread = torch.tensor([1.0 if column < 2 else float(table[:, column].astype(float).std()) for column in range(6)])
+    torch.testing.assert_close(scaled(full), full / spread)
+    torch.testing.assert_close(dense(scaled(sparse)), full / spread)
+    total = full.abs().sum(1, keepdim=True)
+    torch.testing.assert_close(row_normalised(full), full / total)
+    torch.testing.assert_close(dense(row_normalised(sparse)), full / total)
+
+
+def test_sparse_features_keep_their_gradients() -> None:
+    table = torch.tensor([[0.0, 2.0], [1.0, 0.0], [0.0, 0.0]])
+    rows, columns = (part.numpy() for part in table.nonzero(as_tuple=True))
+    x = row_normalised(from_entries(rows, columns, table.numpy()[rows, columns], 3, 2))
+    assert isinstance(x, Csr)
+    weight = torch.randn(2, 4, requires_grad=True)
+    (x.sum(weight) * torch.arange(3.0).unsqueeze(1)).sum().backward()
+    torch.testing.assert_close(weight.grad, torch.tensor([[1.0] * 4, [0.0] * 4]))
