@@ -33,6 +33,12 @@ single-hop models train on minibatches, the GCN, which needs the graph, on all o
 ![Test accuracy against the number of neighbours](img/pairwise.svg)
 
 """
+ESTIMATOR = """## The estimator, with nothing set
+
+`OneHopClassifier()` on the same splits, its validation nodes those of the split, beside scikit-learn's
+`HistGradientBoostingClassifier`, stopped early by the same nodes: `python docs/estimator_quality.py`.
+
+"""
 TITLES = {
     "quick": "The library's defaults (`settwister reproduce nodes`)",
     "paper": "The paper's protocol (`--protocol paper`)",
@@ -45,7 +51,7 @@ def text() -> str:
     for protocol in PROTOCOLS:
         rows = node_rows(node_cells(), RunStore(ROOT / "results", protocol))
         parts.append(f"## {TITLES[protocol]}\n\n{table(rows) if rows else 'Not run yet.'}\n")
-    return "\n".join(parts)
+    return "\n".join([*parts, estimator_table()])
 
 
 def table(rows: list[Row]) -> str:
@@ -69,6 +75,20 @@ def _cell(row: Row | None, bold: bool) -> str:
     ours = spread(*mean_std(row.scores), 2)
     published = row.cell.published()
     return (f"**{ours}**" if bold else ours) + (f" ({published['mean']:.2f})" if published else "")
+
+
+def estimator_table() -> str:
+    """What a person gets who sets nothing, beside gradient boosting; docs/estimator_quality.py runs it."""
+    store = RunStore(ROOT / "results", "quick")
+    names = {"OneHopClassifier": "`OneHopClassifier()`", "gradient_boosting": "gradient boosting, own features only"}
+    cells = [NodeCell(model, graph, table="estimator") for graph in paper.table("nodes")["columns"] for model in names]
+    rows = node_rows(cells, store)
+    graphs = list(dict.fromkeys(row.cell.task for row in rows))
+    lines = ["| | " + " | ".join(graphs) + " |", "|---" * (len(graphs) + 1) + "|"]
+    for model, name in names.items():
+        by_graph = {row.cell.task: spread(*mean_std(row.scores), 2) for row in rows if row.cell.model == model}
+        lines.append(f"| {name} | " + " | ".join(by_graph.get(graph, "–") for graph in graphs) + " |")
+    return ESTIMATOR + ("\n".join(lines) if rows else "Not run yet.") + "\n"
 
 
 def pairwise_table() -> str:
