@@ -50,7 +50,7 @@ def text() -> str:
     parts = [HEAD + pairwise_table()]
     for protocol in PROTOCOLS:
         rows = node_rows(node_cells(), RunStore(ROOT / "results", protocol))
-        parts.append(f"## {TITLES[protocol]}\n\n{table(rows) if rows else 'Not run yet.'}\n")
+        parts.append(f"## {TITLES[protocol]}\n\n{table(rows) + searched(rows) if rows else 'Not run yet.'}\n")
     return "\n".join([*parts, estimator_table()])
 
 
@@ -67,6 +67,20 @@ def table(rows: list[Row]) -> str:
             cells = [_cell(by_cell.get((model, graph)), model in winners[graph]) for graph in graphs]
             lines.append(f"| {NAMES.get(model, model)} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
+
+
+def searched(rows: list[Row]) -> str:
+    """How many settings were tried, by graph and number."""
+    tried: dict[str, dict[int, list[str]]] = {}
+    for row in rows:
+        count = row.runs[0].get("trials", 0)
+        if count:
+            tried.setdefault(row.cell.task, {}).setdefault(count, []).append(NAMES.get(row.cell.model, row.cell.model))
+    parts = []
+    for graph, by_count in tried.items():
+        counts = [f"{count} for {', '.join(names)}" for count, names in by_count.items()]
+        parts.append(f"{graph}: {'; '.join(counts)}")
+    return f"\n\nSettings tried per method, on split 0: {'. '.join(parts)}." if parts else ""
 
 
 def _cell(row: Row | None, bold: bool) -> str:

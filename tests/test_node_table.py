@@ -208,6 +208,26 @@ def test_a_search_keeps_its_trials_and_the_best_is_run(
         run_missing_nodes([cell], store, "paper", data_dir=data)
 
 
+def test_a_part_of_the_grid_is_drawn_and_goes_on(data: Path, tmp_path: Path) -> None:
+    """Fewer trials are the first of more; the run says how many there were; tuned ones can be limited as well."""
+    store, cell = RunStore(tmp_path / "runs", "paper"), NodeCell("mlp", "cora")
+    options: dict[str, Any] = dict(data_dir=data, seeds=[0], epochs=1)
+    tried = []
+    for trials in (2, 3):
+        store.path(cell, 0).unlink(missing_ok=True)
+        run_missing_nodes([cell], store, "paper", trials=trials, **options)
+        run = store.read(cell, 0)
+        assert run is not None
+        assert run["trials"] == trials
+        tried.append([trial["settings"] for trial in json.loads(store.search_file(cell).read_text())])
+    assert tried[0] == tried[1][:2]
+    assert len(tried[1]) == 3
+    assert all(settings in method("mlp").combinations("cora") for settings in tried[1])
+    tuned = RunStore(tmp_path / "runs", "tuned")
+    run_missing_nodes([cell], tuned, "tuned", trials=2, **options)
+    assert len(json.loads(tuned.search_file(cell).read_text())) == 2
+
+
 def test_a_tuned_search_resumes_to_the_same_settings(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

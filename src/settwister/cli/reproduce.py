@@ -43,6 +43,10 @@ def reproduce(
         str | None, typer.Option(help="Which seeds, such as 0-4 or 0,2; the budget's own otherwise.")
     ] = None,
     epochs: Annotated[int | None, typer.Option(help="Epochs, instead of the budget's own.", min=1)] = None,
+    trials: Annotated[
+        int | None,
+        typer.Option(help="For nodes, how many settings a search tries: of the paper's grid, drawn at random.", min=1),
+    ] = None,
     data_dir: Annotated[
         Path | None, typer.Option(help="Where MNIST and graphs are; else SETTWISTER_DATA, else the cache folder.")
     ] = None,
@@ -68,7 +72,7 @@ def reproduce(
 
     [bold]nodes[/] is the table of graphs; those that are not in the data directory are left out, and settwister
     datasets says how to get them. Budget quick is the library's defaults; [bold]--protocol paper[/] searches the
-    paper's grid first.
+    paper's grid first, which takes days unless --trials says how much of it, and [bold]tuned[/] a space of its own.
 
     Example: [cyan]settwister reproduce integers --tasks variance --models deepsets,set_twister_m2_k2[/]
     """
@@ -84,7 +88,7 @@ def reproduce(
     found = rows(chosen, store, budget, wanted)
     if name in ("nodes", "all"):
         trained.append("nodes")
-        found += _nodes(runs, budget, protocol, _listed(models), _listed(tasks), wanted, epochs, data_dir)
+        found += _nodes(runs, budget, protocol, _listed(models), _listed(tasks), wanted, epochs, trials, data_dir)
     if html is not None:
         with new_file(html) as staging:
             staging.write_text(table_page(found), encoding="utf-8")
@@ -130,6 +134,7 @@ def _nodes(
     graphs: list[str] | None,
     seeds: list[int] | None,
     epochs: int | None,
+    trials: int | None,
     data_dir: Path | None,
 ) -> list[Row]:
     """Train what is missing of the node table on the graphs that are there, and gather what was found."""
@@ -145,7 +150,9 @@ def _nodes(
         print(f"settwister: {', '.join(missing)} not in the data directory, so left out", file=sys.stderr)
     chosen = [cell for cell in chosen if cell.task not in missing]
     with _progress_of(store) as tell:
-        run_missing_nodes(chosen, store, protocol, data_dir=data_dir, seeds=seeds, epochs=epochs, tell=tell)
+        run_missing_nodes(
+            chosen, store, protocol, data_dir=data_dir, seeds=seeds, epochs=epochs, trials=trials, tell=tell
+        )
     return node_rows(chosen, store, seeds)
 
 

@@ -1,10 +1,10 @@
 """The node table's protocols: which settings a method gets, and what is run with them.
 
-``quick`` is the library's defaults. ``paper`` is the paper's grid: every combination is tried from one initialisation,
-and the one best on validation is run from five. ``tuned`` is as many trials of Optuna's sampler for every method, each
-in a space of its own, judged by the same validation nodes; what comes on top of a method (correct and smooth,
-collective learning) takes over the settings that were found for it. Where splits are random, run s has split s and
-initialisation s, and searches see split 0.
+``quick`` is the library's defaults. ``paper`` is the paper's grid: every combination, or as many drawn at random, is
+tried from one initialisation, and the one best on validation is run from five. ``tuned`` is as many trials of Optuna's
+sampler for every method, each in a space of its own, judged by the same validation nodes; what comes on top of a method
+(correct and smooth, collective learning, an average of several) takes over the settings that were found for it. Where
+splits are random, run s has split s and initialisation s, and searches see split 0.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -15,12 +15,13 @@ from typing import Any
 from settwister._checks import choice
 from settwister.experiments.nodes.cells import NodeCell
 from settwister.experiments.nodes.fit import Fitted, fit, metrics
-from settwister.experiments.nodes.methods import method
+from settwister.experiments.nodes.methods import Method, method
 from settwister.experiments.runner import Row
 from settwister.experiments.store import RunStore
 from settwister.graphs import Graph, Split, available, load, random_split
+from settwister.tasks.streams import permutation
 from settwister.training.node_recipe import NodeRecipe
-from settwister.training.search import Settings, best_of, grid_search, sampled_search
+from settwister.training.search import Search, Settings, best_of, grid_search, sampled_search
 
 PROTOCOLS = ("quick", "paper", "tuned")
 SEEDS = 5
@@ -57,11 +58,13 @@ def run_missing_nodes(
     data_dir: str | Path | None = None,
     seeds: Sequence[int] | None = None,
     epochs: int | None = None,
+    trials: int | None = None,
     tell: Tell = lambda cell, done, total, note: None,
 ) -> None:
     """Search and train what has no file yet.
 
     Args:
+        trials: settings that a search tries; None for the whole grid, or for :data:`TRIALS` where it is sampled.
         tell: called with the cell, trainings done, trainings in all, and a note for people.
     """
     choice("protocol", protocol, PROTOCOLS)
@@ -74,7 +77,7 @@ def run_missing_nodes(
             continue
         if graph is None or graph.name != cell.task:
             graph = load(cell.task, data_dir)
-        _run(cell, graph, store, protocol, missing, epochs, tell)
+        _run(cell, graph, store, protocol, missing, epochs, trials, tell)
 
 
 def node_rows(cells: Iterable[NodeCell], store: RunStore, seeds: Sequence[int] | None = None) -> list[Row]:
@@ -89,35 +92,46 @@ def node_rows(cells: Iterable[NodeCell], store: RunStore, seeds: Sequence[int] |
 
 
 def _run(
-    cell: NodeCell, graph: Graph, store: RunStore, protocol: str, seeds: list[int], epochs: int | None, tell: Tell
+    cell: NodeCell,
+    graph: Graph,
+    store: RunStore,
+    protocol: str,
+    seeds: list[int],
+    epochs: int | None,
+    trials: int | None,
+    tell: Tell,
 ) -> None:
     chosen, recipe = method(cell.model), recipe_of(graph, epochs)
-    settings, searched = chosen.defaults | chosen.fixed(graph.name), 0
+    settings, tried = chosen.defaults | chosen.fixed(graph.name), 0
     if protocol != "quick" and chosen.build is not None:
-        searched_cell = cell if chosen.base is None else replace(cell, model=chosen.base)
-        base = method(searched_cell.model)
-        combinations = base.combinations(graph.name)
-        search = grid_search(combinations) if protocol == "paper" else sampled_search(base.space, settings, TRIALS)
-        searched = len(combinations) if protocol == "paper" else TRIALS
+        base = cell if chosen.base is None else replace(cell, model=chosen.base)
+        search, tried = _search(method(base.model), graph, protocol, trials)
 
-        def tried(settings: Settings) -> tuple[float, dict[str, Any]]:
-            found = fit(base, graph, split_of(graph, SEARCH_SEED), settings, recipe, SEARCH_SEED)
+        def judged(settings: Settings) -> tuple[float, dict[str, Any]]:
+            found = fit(method(base.model), graph, split_of(graph, SEARCH_SEED), settings, recipe, SEARCH_SEED)
             return found.validation, {"epochs": found.epochs}
 
         settings, _ = best_of(
-            search,
-            tried,
-            store.search_file(searched_cell),
-            lambda done, note: tell(cell, done, searched + len(seeds), note),
+            search, judged, store.search_file(base), lambda done, note: tell(cell, done, tried + len(seeds), note)
         )
-    total = searched + len(seeds)
-    tell(cell, searched, total, "")
+    total = tried + len(seeds)
+    tell(cell, tried, total, "")
     for done, seed in enumerate(seeds):
         split = split_of(graph, seed)
-        note = f"seed {seed}"
         found = fit(chosen, graph, split, settings, recipe, seed)
-        store.write(cell, seed, _content(found, graph, split, seed, settings, recipe))
-        tell(cell, searched + done + 1, total, f"{note}, validation {100 * found.validation:.1f}")
+        store.write(cell, seed, _content(found, graph, split, seed, settings, recipe) | {"trials": tried})
+        tell(cell, tried + done + 1, total, f"seed {seed}, validation {100 * found.validation:.1f}")
+
+
+def _search(method: Method, graph: Graph, protocol: str, trials: int | None) -> tuple[Search, int]:
+    """What proposes a method's settings, and how many."""
+    if protocol == "tuned":
+        count = TRIALS if trials is None else trials
+        return sampled_search(method.space, method.defaults | method.fixed(graph.name), count), count
+    grid = method.combinations(graph.name)
+    if trials is not None and trials < len(grid):  # the same ones whatever their number: more go on from fewer
+        grid = [grid[i] for i in permutation(len(grid), SEARCH_SEED, "grid")[:trials].tolist()]
+    return grid_search(grid), len(grid)
 
 
 def _content(
