@@ -5,6 +5,7 @@ from pathlib import Path
 from settwister import paper
 from settwister.experiments import RunStore
 from settwister.experiments.nodes import METHODS, PROTOCOLS, NodeCell, node_cells, node_rows
+from settwister.experiments.nodes.protocol import SEEDS
 from settwister.experiments.render import NAMES, spread
 from settwister.experiments.runner import Row
 from settwister.experiments.statistics import best, mean_std
@@ -88,7 +89,8 @@ def _cell(row: Row | None, bold: bool) -> str:
         return "–"
     ours = spread(*mean_std(row.scores), 2)
     published = row.cell.published()
-    return (f"**{ours}**" if bold else ours) + (f" ({published['mean']:.2f})" if published else "")
+    few = f", {len(row.runs)} of {SEEDS} runs" if len(row.runs) < SEEDS else ""
+    return (f"**{ours}**" if bold else ours) + (f" ({published['mean']:.2f})" if published else "") + few
 
 
 def estimator_table() -> str:

@@ -133,6 +133,9 @@ def test_statistics() -> None:
         "b",
     }
     assert best({"a": [1.0, 1.0], "b": [1.0, 1.0]}, higher_is_better=True) == {"a", "b"}
+    assert best({"one": [1.1], "five": [1.0, 1.2, 0.9, 1.1, 0.8]}, higher_is_better=True) == {"one", "five"}
+    assert best({"one": [9.0], "five": [1.0, 1.2, 0.9, 1.1, 0.8]}, higher_is_better=True) == {"one"}
+    assert best({"one": [1.0], "two": [2.0, 2.0]}, higher_is_better=True) == {"two"}
     assert best({}, higher_is_better=True) == set()
 
 

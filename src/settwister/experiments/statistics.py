@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from statistics import fmean, stdev
 
-from scipy.stats import ttest_ind
+from scipy.stats import ttest_ind_from_stats
 
 P = 0.05
 
@@ -19,7 +19,7 @@ def mean_std(values: Sequence[float]) -> tuple[float, float]:
 
 
 def best(scores: Mapping[str, Sequence[float]], *, higher_is_better: bool) -> set[str]:
-    """The best by mean, and all that a t-test cannot tell from it; with single runs, the best alone.
+    """The best by mean, and all that a t-test cannot tell from it; of single runs, the best alone.
 
     >>> sorted(best({"a": [0.9, 0.92, 0.91], "b": [0.89, 0.93, 0.9], "c": [0.1, 0.12, 0.11]}, higher_is_better=True))
     ['a', 'b']
@@ -33,8 +33,11 @@ def best(scores: Mapping[str, Sequence[float]], *, higher_is_better: bool) -> se
 
 
 def _differ(a: Sequence[float], b: Sequence[float]) -> bool:
-    if len(a) < 2 or len(b) < 2:
+    """By Student's test, whose common deviation may come from one of the two alone; single runs always do."""
+    if len(a) == len(b) == 1:
         return True
-    if stdev(a) == stdev(b) == 0:
+    deviations = [stdev(values) if len(values) > 1 else 0.0 for values in (a, b)]
+    if deviations == [0.0, 0.0]:
         return fmean(a) != fmean(b)
-    return bool(ttest_ind(a, b).pvalue < P)
+    found = ttest_ind_from_stats(fmean(a), deviations[0], len(a), fmean(b), deviations[1], len(b))
+    return bool(found.pvalue < P)
