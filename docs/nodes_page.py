@@ -45,13 +45,20 @@ TITLES = {
     "paper": "The paper's protocol (`--protocol paper`)",
     "tuned": "Tuned (`--protocol tuned`)",
 }
+REMARKS = {
+    "quick": """No setting was searched: they are those of `experiments/nodes/methods.py`, set by hand and not with
+equal care for every method. Rows of five networks cost five times the others.""",
+    "paper": "Every method has the paper's grid, and what comes on top of one the settings found for it.",
+    "tuned": "Every method has as many trials, in a space of its own.",
+}
 
 
 def text() -> str:
     parts = [HEAD + pairwise_table()]
     for protocol in PROTOCOLS:
         rows = node_rows(node_cells(), RunStore(ROOT / "results", protocol))
-        parts.append(f"## {TITLES[protocol]}\n\n{table(rows) + searched(rows) if rows else 'Not run yet.'}\n")
+        found = table(rows) + searched(rows) if rows else "Not run yet."
+        parts.append(f"## {TITLES[protocol]}\n\n{REMARKS[protocol]}\n\n{found}\n")
     return "\n".join([*parts, estimator_table()])
 
 

@@ -9,6 +9,8 @@ from typing import Any
 
 from hypothesis import strategies as some
 
+from example_graph import refusal
+
 Where = tuple[Any, ...]
 ODD_VALUES: list[Any] = [
     *(None, True, False, 0, 1, -1, 2, 10**30, 10**400, 0.0, 0.5, -1.0, 1e308, 1e-320, math.nan, math.inf),
@@ -90,3 +92,22 @@ def damaged(whole: bytes, damage: Any) -> bytes:
     for place, bits in damage:  # half of them in the first eighth, where headers are
         content[int(place * (len(content) - 1)) // (1 if place > 0.5 else 8)] ^= bits
     return bytes(content)
+
+
+def fields_looked_at(load: Callable[[Path], Any], saved: Path, folder: Path) -> int:
+    """Change every field of the JSON, each in every way: the refusal names the folder. How many changes there were."""
+    original = content_of(saved)
+    checked = 0
+    for where in places(original):
+        if where == ("settwister",):  # for people
+            continue
+        for change in CHANGES:
+            (folder / "estimator.json").write_text(json.dumps(original))
+            put(folder, where, change)
+            if content_of(folder) == original:
+                continue
+            message = refusal(lambda: load(folder))
+            assert str(folder) in message, where
+            assert "\n" not in message
+            checked += 1
+    return checked

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from safetensors.numpy import load_file, save_file
 from sklearn.exceptions import NotFittedError
 
-from example_folder import CHANGES, DAMAGE, Where, changed, content_of, copied, damaged, places, put
+from example_folder import DAMAGE, Where, changed, copied, damaged, fields_looked_at, put
 from example_graph import refusal
 from settwister.errors import InputError
 from settwister.estimator import OneHopClassifier, SetClassifier, SetRegressor
@@ -149,19 +149,7 @@ def test_one_estimators_folder_is_not_anothers(saved: dict[type[Any], Path]) -> 
 
 
 def test_every_field_of_the_json_is_looked_at(saved: dict[type[Any], Path], kind: type[Any], folder: Path) -> None:
-    original = content_of(saved[kind])
-    checked = 0
-    for where in places(original):
-        if where == ("settwister",):  # for people
-            continue
-        for change in CHANGES:
-            (folder / "estimator.json").write_text(json.dumps(original))
-            put(folder, where, change)
-            message = refusal(lambda: kind.load(folder))
-            assert str(folder) in message, where
-            assert "\n" not in message
-            checked += 1
-    assert checked > 120
+    assert fields_looked_at(kind.load, saved[kind], folder) > 120
 
 
 @pytest.mark.parametrize(

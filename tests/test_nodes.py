@@ -268,7 +268,7 @@ def test_gat_is_pygs(graph: Graph, layers: int) -> None:
 
 
 def test_rows_of_sparse_features_are_ready_for_a_backward_pass(graph: Graph) -> None:
-    """Without the transpose a step of an MLP took more than twice as long."""
+    """Without the transpose their gradient is scattered, which is slow."""
     assert isinstance(graph.x, Tensor)
     rows, columns = graph.x.nonzero(as_tuple=True)
     sparse = Csr.from_pairs(rows, columns, NODES, FEATURES)

@@ -50,7 +50,7 @@ class Method:
         """The paper's grid.
 
         Not of the paper: features are as published on every graph. It standardises those of Friendster, where a
-        category that one profile in 43,880 has then weighs 209 deviations, which cost Set Twister two points.
+        category that one profile in 43,880 has then weighs 209 deviations.
         """
         fixed = self.fixed(graph)
         return [fixed | dict(zip(self.grid, values, strict=True)) for values in product(*self.grid.values())]

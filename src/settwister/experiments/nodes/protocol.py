@@ -123,12 +123,12 @@ def _run(
         tell(cell, tried + done + 1, total, f"seed {seed}, validation {100 * found.validation:.1f}")
 
 
-def _search(method: Method, graph: Graph, protocol: str, trials: int | None) -> tuple[Search, int]:
+def _search(base: Method, graph: Graph, protocol: str, trials: int | None) -> tuple[Search, int]:
     """What proposes a method's settings, and how many."""
     if protocol == "tuned":
         count = TRIALS if trials is None else trials
-        return sampled_search(method.space, method.defaults | method.fixed(graph.name), count), count
-    grid = method.combinations(graph.name)
+        return sampled_search(base.space, base.defaults | base.fixed(graph.name), count), count
+    grid = base.combinations(graph.name)
     if trials is not None and trials < len(grid):  # the same ones whatever their number: more go on from fewer
         grid = [grid[i] for i in permutation(len(grid), SEARCH_SEED, "grid")[:trials].tolist()]
     return grid_search(grid), len(grid)
