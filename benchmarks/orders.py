@@ -2,9 +2,9 @@
 
     python benchmarks/orders.py [cost] [maxmin-10] [maxmin-20] [unique-sum]
 
-Two to four minutes a line on one core, but for ``cost``, which times one eager step of every model in turn, best of 200.
-All have the same widths, so M sums are each 1 / M as wide. Scores are of the validation split and of seeds that no table
-uses.
+Two to four minutes a line on one core, but for ``cost``, which times one eager step of every model in turn, best of
+200. All have the same widths, so M sums are each 1 / M as wide. Scores are of the validation split and of seeds that no
+table uses.
 """
 
 import sys
