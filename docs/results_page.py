@@ -1,11 +1,13 @@
-"""Writes docs/results.md from the run files in results/: ``make docs``."""
+"""Writes docs/results.md, and the table of README.md, from the run files in results/: ``make docs``."""
 
 from pathlib import Path
 
 from settwister.experiments import TABLES, Row, RunStore, cells, rows
-from settwister.experiments.render import markdown, title
+from settwister.experiments.render import NAMES, markdown, title
+from settwister.experiments.statistics import best, mean_std
 
 ROOT = Path(__file__).parent.parent
+BEGIN, END = "<!-- written by make docs -->", "<!-- as far as here -->"
 HEAD = """# The arithmetic tables, run again
 
 Written by `make docs` from the run files in `results/`; nothing here is typed. `settwister reproduce TABLE` prints the
@@ -64,5 +66,37 @@ def text() -> str:
     return "\n".join(parts) + "\n" + "\n".join(progress) + "\n"
 
 
+def summary() -> str:
+    """The two tables that have every model, as one: ours, and the paper's in parentheses."""
+    store = RunStore(ROOT / "results", "quick")
+    columns: dict[str, dict[str, Row]] = {}
+    for table in ("integers", "images"):
+        for row in rows(cells(table), store, "quick"):
+            head = f"{table}, {row.cell.task} {'MAE' if row.cell.metric == 'mae' else 'acc.'}"
+            columns.setdefault(head, {})[row.cell.model] = row
+    lines = [["", *columns], ["---"] * (len(columns) + 1)]
+    for model in dict.fromkeys(model for column in columns.values() for model in column):
+        lines.append([NAMES[model], *(both(column, model) for column in columns.values())])
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def both(column: dict[str, Row], model: str) -> str:
+    if model not in column:
+        return "–"
+    cell = column[model].cell
+    winners = best({name: row.scores for name, row in column.items()}, higher_is_better=cell.metric == "acc")
+    ours, published = f"{mean_std(column[model].scores)[0]:.3f}", cell.published()
+    shown = f"**{ours}**" if model in winners else ours
+    return shown if published is None else f"{shown} ({published['mean']:.3f})"
+
+
+def readme() -> str:
+    """README.md with the table as it is now."""
+    page = (ROOT / "README.md").read_text(encoding="utf-8")
+    before, rest = page.split(BEGIN)
+    return before + BEGIN + "\n\n" + summary() + "\n\n" + END + rest.split(END)[1]
+
+
 if __name__ == "__main__":
     (ROOT / "docs" / "results.md").write_text(text(), encoding="utf-8")
+    (ROOT / "README.md").write_text(readme(), encoding="utf-8")
