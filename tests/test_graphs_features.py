@@ -6,7 +6,7 @@ import torch
 
 from graph_files import dense
 from settwister.functional import Csr
-from settwister.graphs import scaled
+from settwister.graphs import scaled, tf_idf
 from settwister.graphs.features import from_entries
 from settwister.nn.features import row_normalised
 
@@ -27,6 +27,17 @@ def test_sparse_features_are_scaled_as_dense_ones(binary: bool) -> None:
     total = full.abs().sum(1, keepdim=True)
     torch.testing.assert_close(row_normalised(full), full / total)
     torch.testing.assert_close(dense(row_normalised(sparse)), full / total)
+
+
+def test_rare_words_weigh_more() -> None:
+    table = torch.tensor([[1.0, 1.0, 0.0], [3.0, 0.0, 0.0], [2.0, 0.0, 0.0], [0.0, 0.0, 0.0]])
+    weighed = table * (torch.log(5 / (1 + torch.tensor([3.0, 1.0, 0.0]))) + 1)
+    wanted = weighed / weighed.norm(dim=1, keepdim=True).clamp(min=1e-9)
+    rows, columns = (part.numpy() for part in table.nonzero(as_tuple=True))
+    for values in (table, (table > 0).float()):
+        sparse = tf_idf(from_entries(rows, columns, values.numpy()[rows, columns], 4, 3))
+        torch.testing.assert_close(dense(sparse), tf_idf(values))
+    torch.testing.assert_close(tf_idf(table), wanted)
 
 
 def test_sparse_features_keep_their_gradients() -> None:

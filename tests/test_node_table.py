@@ -21,7 +21,7 @@ from settwister.experiments.nodes import protocol as protocol_module
 from settwister.experiments.nodes.fit import Fitted, fit, metrics
 from settwister.experiments.nodes.methods import Method, method
 from settwister.experiments.nodes.protocol import recipe_of, split_of
-from settwister.graphs import Graph, load, scaled
+from settwister.graphs import SCALINGS, Graph, load
 from settwister.training.node_recipe import NodeRecipe
 
 NODES = 300
@@ -149,15 +149,17 @@ def test_several_networks_are_averaged(data: Path) -> None:
     assert 100 * three.validation == pytest.approx(reached)
 
 
-def test_columns_are_scaled_where_the_settings_say_so(data: Path) -> None:
+@pytest.mark.parametrize("scaling", ["deviation", "tf_idf"])
+def test_features_are_scaled_where_the_settings_say_so(data: Path, scaling: str) -> None:
     graph = load("cora", data)
     split, recipe = split_of(graph, 0), NodeRecipe(epochs=2)
-    plain, divided = (
-        fit(METHODS["mlp"], graph, split, small("mlp") | {"scaled": flag}, recipe, seed=0) for flag in (False, True)
+    plain, changed = (
+        fit(METHODS["mlp"], graph, split, small("mlp") | {"scaling": kind}, recipe, seed=0)
+        for kind in ("none", scaling)
     )
-    by_hand = fit(METHODS["mlp"], replace(graph, x=scaled(graph.x)), split, small("mlp"), recipe, seed=0)
-    assert torch.equal(divided.scores, by_hand.scores)
-    assert not torch.equal(divided.scores, plain.scores)
+    by_hand = fit(METHODS["mlp"], replace(graph, x=SCALINGS[scaling](graph.x)), split, small("mlp"), recipe, seed=0)
+    assert torch.equal(changed.scores, by_hand.scores)
+    assert not torch.equal(changed.scores, plain.scores)
 
 
 def test_published_numbers_stand_beside_ours() -> None:

@@ -1,6 +1,6 @@
 """Graphs: features, neighbour sets, labels, splits, and where they come from."""
 
-from settwister.graphs.features import scaled
+from settwister.graphs.features import SCALINGS, scaled, tf_idf
 from settwister.graphs.folder import open_folder, save_folder
 from settwister.graphs.graph import Graph, neighbour_sets
 from settwister.graphs.pyg import from_pyg
@@ -9,6 +9,7 @@ from settwister.graphs.splits import Split, random_split
 
 __all__ = [
     "GRAPHS",
+    "SCALINGS",
     "Graph",
     "Split",
     "available",
@@ -19,4 +20,5 @@ __all__ = [
     "random_split",
     "save_folder",
     "scaled",
+    "tf_idf",
 ]

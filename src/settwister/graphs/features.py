@@ -1,5 +1,6 @@
-"""Features of nodes: sparse ones from their entries, and the two ways of scaling them."""
+"""Features of nodes: sparse ones from their entries, and the ways of scaling them."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -81,3 +82,31 @@ def scaled(x: Tensor | Csr) -> Tensor | Csr:
 
 def _spread(variance: Tensor, mean_square: Tensor) -> Tensor:
     return torch.where(variance <= CONSTANT * mean_square, 1, variance).sqrt()
+
+
+def tf_idf(x: Tensor | Csr) -> Tensor | Csr:
+    """Every column weighed by how few nodes have it, every row then of length 1: scikit-learn's, for words of texts.
+
+    A node without features stays without.
+
+    >>> tf_idf(torch.tensor([[1.0, 1.0], [0.0, 1.0]])).round(decimals=2).tolist()
+    [[0.8100000023841858, 0.5799999833106995], [0.0, 1.0]]
+    """
+    from scipy.sparse import csr_array
+    from sklearn.feature_extraction.text import TfidfTransformer
+
+    if isinstance(x, Tensor):
+        found = TfidfTransformer().fit_transform(csr_array(x.double().numpy()))
+        return torch.from_numpy(found.toarray()).to(x.dtype)
+    values = np.ones(len(x.index)) if x.weight is None else x.weight.double().numpy()
+    rows = csr_array((values, x.index.numpy(), x.ptr.numpy()), shape=(x.num_sets, x.num_elements))
+    found = TfidfTransformer().fit_transform(rows)
+    return Csr(x.ptr, x.index, x.num_elements, torch.from_numpy(found.data).float(), x.transpose)
+
+
+#: what can be done with features before a model reads them
+SCALINGS: dict[str, Callable[[Tensor | Csr], Tensor | Csr]] = {
+    "none": lambda x: x,
+    "deviation": scaled,
+    "tf_idf": tf_idf,
+}

@@ -12,7 +12,7 @@ from torch import Tensor
 from settwister.experiments.nodes.methods import Method
 from settwister.functional.neighbour_sum import Csr
 from settwister.functional.propagation import NORMALISATIONS, label_propagation, normalised
-from settwister.graphs import Graph, Split, scaled
+from settwister.graphs import SCALINGS, Graph, Split
 from settwister.tasks.streams import stream
 from settwister.training.collective import train_collective
 from settwister.training.correct_and_smooth import ALPHAS, choose_correct_and_smooth
@@ -53,7 +53,7 @@ def fit(
     validation = Labelled(split.validation, graph.y[split.validation])
     if method.build is None:
         return _propagated(graph, train, validation)
-    x = scaled(graph.x) if settings.get("scaled") else graph.x
+    x = SCALINGS[settings.get("scaling", "none")](graph.x)
     members = [
         _member(method, graph, x, train, validation, settings, recipe, _member_seed(seed, number), tell)
         for number in range(method.members)
@@ -80,7 +80,7 @@ def _member(
     """One network, trained."""
     assert method.build is not None
     of_recipe = NodeRecipe.__dataclass_fields__
-    given = {name: value for name, value in settings.items() if name not in (*of_recipe, "scaled")}
+    given = {name: value for name, value in settings.items() if name not in (*of_recipe, "scaling")}
     varied = {name: value for name, value in settings.items() if name in of_recipe}
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(int(stream(seed, "initialisation").integers(2**62)))

@@ -6,6 +6,7 @@ from itertools import product
 from typing import Any
 
 from settwister.errors import InputError
+from settwister.graphs import SCALINGS
 from settwister.nn import nodes
 from settwister.training.search import Log, Settings, Space
 
@@ -21,8 +22,8 @@ class Method:
     Args:
         build: from features, classes and settings (without those of the recipe) to a model; None where nothing is
             learned.
-        defaults: settings under budget ``quick``; ``rate`` among them is the recipe's, and ``scaled`` says whether
-            columns of features are divided by their deviation.
+        defaults: settings under budget ``quick``; ``rate`` among them is the recipe's, and ``scaling`` is a key of
+            :data:`~settwister.graphs.SCALINGS`.
         grid: what the paper's protocol varies; every combination is tried.
         space: what the tuned protocol varies, as data: choices in a tuple, or a :class:`Log` range.
         collective: trained by collective learning.
@@ -58,9 +59,11 @@ class Method:
 
 def _one_hop(kind: type[nodes.OneHopDeepSets] | type[nodes.OneHopSetTwister], **fixed: Any) -> Any:
     def build(features: int, classes: int, settings: Settings) -> nodes.NodeModel:
-        width, layers = settings["width"], settings["layers"]
-        more = {name: value for name, value in settings.items() if name not in ("width", "layers")}
-        return kind(features, classes, (width,) * layers, (width,) * layers, **fixed | more)
+        width: int = settings["width"]
+        layers: int = settings["layers"]
+        behind: int = settings.get("rho_layers", layers)
+        more = {name: value for name, value in settings.items() if name not in ("width", "layers", "rho_layers")}
+        return kind(features, classes, (width,) * layers, (width,) * behind, **fixed | more)
 
     return build
 
@@ -91,10 +94,12 @@ _SPACE: dict[str, Any] = dict(
     weight_decay=Log(1e-5, 1e-2),
     width=(64, 128, 256, 512),
     dropout=_DROPOUTS,
-    scaled=(False, True),
+    scaling=tuple(SCALINGS),
 )
 _MLP_SPACE = _SPACE | dict(layers=(1, 2), input_dropout=_DROPOUTS)
-_ONE_HOP_SPACE = _MLP_SPACE | dict(pool=("sum", "mean", "sqrt"), layer_norm=(False, True), residual=(False, True))
+_ONE_HOP_SPACE = _MLP_SPACE | dict(
+    rho_layers=(0, 1, 2), pool=("sum", "mean", "sqrt"), layer_norm=(False, True), residual=(False, True)
+)
 _TWISTER_SPACE = _ONE_HOP_SPACE | dict(norm=(None, "asinh", "layer"), M=(2, 4), k=(2, 3))
 _KRYLOV_SPACE = _SPACE | dict(layers=(1, 2, 3), blocks=(2, 4, 8, 16))
 _GRAND_SPACE = _SPACE | dict(
