@@ -1,0 +1,227 @@
+"""Models of nodes: every one against its definition, and against what all must satisfy."""
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+import settwister as st
+from example_nodes import CLASSES, FEATURES, MODELS, NODES, ONE_HOP, adjacency, example, sparse, whole
+from settwister.errors import InputError
+from settwister.functional import Csr
+from settwister.functional.dropout import keep
+from settwister.graphs import Graph, neighbour_sets
+from settwister.nn.nodes import (
+    GAT,
+    GCN,
+    Grand,
+    NodeBatch,
+    NodeModel,
+    OneHopDeepSets,
+    OneHopSetTwister,
+    Snowball,
+    TruncatedKrylov,
+)
+
+
+@pytest.fixture
+def graph() -> Graph:
+    return example()
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_sparse_and_dense_features_give_one_answer(graph: Graph, name: str) -> None:
+    model = MODELS[name]().eval()
+    assert isinstance(graph.x, Tensor)
+    out = model(whole(graph))
+    assert out.shape == (NODES, CLASSES)
+    assert bool(out.isfinite().all())
+    torch.testing.assert_close(model(NodeBatch(sparse(graph.x), graph.neighbours)), out, atol=1e-5, rtol=1e-4)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_numbering_does_not_matter(graph: Graph, name: str) -> None:
+    model = MODELS[name]().eval()
+    assert isinstance(graph.x, Tensor)
+    order = torch.randperm(NODES, generator=torch.Generator().manual_seed(1))
+    place = torch.empty_like(order).scatter(0, order, torch.arange(NODES))
+    edges = torch.stack([graph.neighbours.index.long(), graph.neighbours.rows])
+    moved = NodeBatch(graph.x[order], neighbour_sets(place[edges], NODES))
+    torch.testing.assert_close(model(moved), model(whole(graph))[order], atol=1e-5, rtol=1e-4)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_models_are_saved_and_opened(graph: Graph, name: str, tmp_path: object) -> None:
+    model = MODELS[name]().eval()
+    model.save_pretrained(f"{tmp_path}/model")
+    opened = NodeModel.from_pretrained(f"{tmp_path}/model")
+    assert type(opened) is type(model)
+    torch.testing.assert_close(opened(whole(graph)), model(whole(graph)))
+    with pytest.raises(InputError, match="expected a SetModel"):
+        st.nn.SetModel.from_pretrained(f"{tmp_path}/model")
+
+
+@pytest.mark.parametrize("name", ONE_HOP)
+def test_a_batch_is_a_slice_of_the_whole(graph: Graph, name: str) -> None:
+    model = MODELS[name]().eval()
+    nodes = torch.tensor([7, 3, 39, 7, 0])
+    assert isinstance(graph.x, Tensor)
+    for x in (graph.x, sparse(graph.x)):
+        part = NodeBatch.of(x, graph.neighbours, nodes)
+        torch.testing.assert_close(model(part), model(whole(graph))[nodes], atol=1e-5, rtol=1e-4)
+    assert part.own is not None
+    seen = {*nodes.tolist(), *graph.neighbours.take(nodes).index.tolist()}
+    assert part.neighbours.num_elements == len(seen)
+
+
+@pytest.mark.parametrize("name", [name for name in MODELS if name not in ONE_HOP])
+def test_further_models_refuse_a_part(graph: Graph, name: str) -> None:
+    with pytest.raises(InputError, match="expected the whole graph"):
+        MODELS[name]()(NodeBatch.of(graph.x, graph.neighbours, torch.tensor([0, 1])))
+
+
+@pytest.mark.parametrize("name", ONE_HOP)
+def test_one_hop_is_one_hop(graph: Graph, name: str) -> None:
+    """What is two steps away does not reach a node."""
+    model = MODELS[name]().eval()
+    assert isinstance(graph.x, Tensor)
+    chain = neighbour_sets(torch.tensor([[0, 1, 2], [1, 2, 3]]), NODES)
+    x = graph.x.clone().requires_grad_()
+    model(NodeBatch(x, chain))[0].sum().backward()
+    assert x.grad is not None
+    assert bool((x.grad[2:] == 0).all())
+
+
+@pytest.mark.parametrize("pool", ["sum", "mean", "sqrt"])
+def test_set_twister_for_nodes_is_its_equation(graph: Graph, pool: str) -> None:
+    """Equation (4), node by node, with a loop over ordered pairs; the node is not among its neighbours."""
+    model = OneHopSetTwister(FEATURES, CLASSES, (8, 6), (5,), norm=None, lower_orders=None, pool=pool).eval()
+    nn.init.normal_(model.twist.bias["2"])
+    assert isinstance(graph.x, Tensor)
+    phi = model.phi(graph.x)  # (N, 2, 3)
+    a, out = adjacency(graph), model(whole(graph))
+    for v in range(NODES):
+        members = a[v].nonzero().squeeze(-1)
+        assert v not in members
+        n = max(1, len(members))
+        sums = phi[members].sum(0) / {"sum": 1, "mean": n, "sqrt": n**0.5}[pool]
+        pairs = [(u, w) for u in range(2) for w in range(2)]
+        f = sum(model.twist.alpha["2"][i] * sums[u] * sums[w] for i, (u, w) in enumerate(pairs)) + model.twist.bias["2"]
+        torch.testing.assert_close(out[v], model.rho(torch.cat([phi[v].flatten(), f])), atol=1e-5, rtol=1e-4)
+
+
+def test_deepsets_for_nodes_is_its_equation(graph: Graph) -> None:
+    model = OneHopDeepSets(FEATURES, CLASSES, (8,), (5,), pool="sum").eval()
+    assert isinstance(graph.x, Tensor)
+    phi = model.phi(graph.x)
+    torch.testing.assert_close(model(whole(graph)), model.rho(torch.cat([phi, adjacency(graph) @ phi], dim=1)))
+
+
+def test_gcn_is_pygs(graph: Graph) -> None:
+    from torch_geometric.nn import GCNConv
+
+    model = GCN(FEATURES, CLASSES, 8).eval()
+    convs = [GCNConv(FEATURES, 8), GCNConv(8, CLASSES)]
+    for conv, layer, bias in zip(convs, model.layers, model.biases, strict=True):
+        nn.init.normal_(bias)
+        conv.lin.weight.data = layer.weight.t()
+        conv.bias.data = bias.data
+    edges = torch.stack([graph.neighbours.index.long(), graph.neighbours.rows])
+    torch.testing.assert_close(model(whole(graph)), convs[1](convs[0](graph.x, edges).relu(), edges))
+
+
+@pytest.mark.parametrize("layers", [1, 2, 3])
+def test_gat_is_pygs(graph: Graph, layers: int) -> None:
+    """The same layers with their own projections; dense and sparse features alike."""
+    from torch_geometric.nn import GATConv
+
+    model = GAT(FEATURES, CLASSES, 4, heads=2, layers=layers).eval()
+    widths = [FEATURES, *[8] * (layers - 1)]
+    convs = [GATConv(width, 4, heads=2) for width in widths[:-1]]
+    convs.append(GATConv(widths[-1], CLASSES, heads=1, concat=False))
+    for conv, layer, projection in zip(convs, model.layers, model.projections, strict=True):
+        conv.load_state_dict(layer.state_dict() | {"lin.weight": projection.weight.t()})
+    edges = torch.stack([graph.neighbours.index.long(), graph.neighbours.rows])
+    h = graph.x
+    for i, conv in enumerate(convs):
+        h = conv(h, edges)
+        h = h if i == layers - 1 else torch.nn.functional.elu(h)
+    torch.testing.assert_close(model(whole(graph)), h)
+    assert isinstance(graph.x, Tensor)
+    rows, columns = graph.x.nonzero(as_tuple=True)
+    sparse = Csr.from_pairs(rows, columns, NODES, FEATURES, graph.x[rows, columns]).with_transpose()
+    torch.testing.assert_close(model(NodeBatch(sparse, graph.neighbours)), h)
+
+
+def test_truncated_krylov_is_its_definition(graph: Graph) -> None:
+    model = TruncatedKrylov(FEATURES, CLASSES, 8, layers=2, blocks=3).eval()
+    assert isinstance(graph.x, Tensor)
+    a = adjacency(graph) + torch.eye(NODES)
+    powers = [torch.linalg.matrix_power(a / a.sum(1, keepdim=True), i) for i in range(3)]
+    h = graph.x / graph.x.sum(1, keepdim=True).clamp(min=1e-12)
+    for layer, bias in zip(model.layers, model.biases, strict=True):
+        nn.init.normal_(bias)
+        weight = torch.cat(layer.weight.chunk(3, dim=1))  # (m · in, out)
+        h = (torch.cat([p @ h for p in powers], dim=1) @ weight + bias).tanh()
+    torch.testing.assert_close(model(whole(graph)), model.last(h), atol=1e-5, rtol=1e-4)
+
+
+def test_snowball_is_its_definition(graph: Graph) -> None:
+    model = Snowball(FEATURES, CLASSES, 8, layers=2).eval()
+    assert isinstance(graph.x, Tensor)
+    a = adjacency(graph) + torch.eye(NODES)
+    a = a / a.sum(1, keepdim=True)
+    h = graph.x / graph.x.sum(1, keepdim=True).clamp(min=1e-12)
+    for layer in model.layers:
+        h = torch.cat([h, (a @ layer(h)).tanh()], dim=1)
+    torch.testing.assert_close(model(whole(graph)), a @ model.last(h), atol=1e-5, rtol=1e-4)
+
+
+@pytest.mark.parametrize("swapped", [True, False])
+def test_grand_is_its_definition(graph: Graph, swapped: bool) -> None:
+    """In evaluation the mean of the powers; in training the loss of its formula, with the same random nodes dropped.
+
+    Both with the first layer before the propagation and after it.
+    """
+    model = Grand(FEATURES, CLASSES, 8, steps=2, samples=2, input_dropout=0.0, dropout=0.0, consistency=0.7).eval()
+    assert model.swapped
+    model.swapped = swapped
+
+    def layers(x: Tensor) -> Tensor:
+        found: Tensor = model.after(model.first(x) + model.bias)
+        return found
+
+    assert isinstance(graph.x, Tensor)
+    a = adjacency(graph) + torch.eye(NODES)
+    a = a / a.sum(1).sqrt().unsqueeze(1) / a.sum(1).sqrt()
+    x = graph.x / graph.x.sum(1, keepdim=True).clamp(min=1e-12)
+    mean = sum(torch.linalg.matrix_power(a, i) for i in range(3)) / 3
+    torch.testing.assert_close(model(whole(graph)), layers(mean @ x), atol=1e-5, rtol=1e-4)
+    model.train()
+    rows, labels = torch.arange(5), graph.y[:5]
+    torch.manual_seed(0)
+    loss = model.loss(model.prepare(whole(graph)), rows, labels, None)
+    torch.manual_seed(0)
+    each = [layers(mean @ (x * keep(NODES, 0.5).unsqueeze(1))).softmax(-1) for _ in range(2)]
+    sharp = ((each[0] + each[1]) / 2) ** 2
+    sharp = (sharp / sharp.sum(1, keepdim=True)).detach()
+    wanted = sum(-p[rows, labels].log().mean() for p in each) / 2
+    wanted = wanted + 0.7 * sum((p - sharp).square().sum(1).mean() for p in each) / 2
+    torch.testing.assert_close(loss, wanted, atol=1e-5, rtol=1e-4)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_further_columns_are_features(graph: Graph, name: str) -> None:
+    """Columns that change during training stand behind those of x; a model without rows to scale sees them as such."""
+    model = MODELS[name]().eval()
+    assert isinstance(graph.x, Tensor)
+    x = graph.x / graph.x.sum(1, keepdim=True).clamp(min=1e-12)  # as the models that normalise rows make them
+    first, extra = torch.cat([x[:, :-CLASSES], torch.zeros(NODES, 1)], dim=1), torch.randn(NODES, CLASSES - 1)
+    first[3] = 0
+    first = torch.where(first.sum(1, keepdim=True) > 0, first / first.sum(1, keepdim=True).clamp(min=1e-12), 0)
+    given = model.with_extra(model.prepare(NodeBatch(first, graph.neighbours)), extra)
+    together = model.prepare(NodeBatch(torch.cat([first, extra], dim=1), graph.neighbours))
+    if name in ("tk_gcn", "snowball", "grand"):  # these would scale the further columns too
+        scaled = model.prepare(NodeBatch(first, graph.neighbours))
+        assert not torch.equal(model._forward(given), model._forward(model.with_extra(scaled, torch.zeros_like(extra))))
+    else:
+        torch.testing.assert_close(model._forward(given), model._forward(together), atol=1e-5, rtol=1e-4)

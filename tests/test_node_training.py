@@ -1,0 +1,212 @@
+"""Training node models: collective learning, correct and smooth, and the leaks that would flatter them."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from example_nodes import CLASSES, FEATURES, MODELS, NODES, ONE_HOP, example, parts
+from settwister.errors import InputError
+from settwister.functional.propagation import (
+    NORMALISATIONS,
+    normalised,
+    smooth,
+)
+from settwister.graphs import Graph, random_split
+from settwister.nn.nodes import (
+    NodeBatch,
+    NodeMLP,
+    OneHopDeepSets,
+    OneHopSetTwister,
+)
+from settwister.training.collective import train_collective
+from settwister.training.correct_and_smooth import ALPHAS, CorrectAndSmooth, Step, choose_correct_and_smooth
+from settwister.training.node_recipe import NodeRecipe
+from settwister.training.node_trainer import Labelled, class_weights, predict_nodes, score, train_nodes
+
+
+@pytest.fixture
+def graph() -> Graph:
+    return example()
+
+
+def test_validation_nodes_of_classes_that_training_lacks_have_a_loss_all_the_same(graph: Graph) -> None:
+    train = Labelled(torch.arange(4), torch.tensor([0, 0, 1, 1]))
+    strange, mixed = (Labelled(torch.tensor([4, 5]), torch.tensor(labels)) for labels in ([2, 2], [2, 1]))
+    for validation in (strange, mixed):
+        model = NodeMLP(FEATURES, 3, (4,))
+        recipe = NodeRecipe(epochs=3, balanced=True)
+        found = train_nodes(model, graph.x, graph.neighbours, train, validation, recipe)
+        assert all(np.isfinite(found.curves["validation_loss"]))
+    with pytest.raises(InputError, match="expected finite numbers above 0"):
+        NodeRecipe(class_weight=(0.0, 1.0))
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_the_same_seed_gives_the_same_bits(graph: Graph, name: str) -> None:
+    found = []
+    for _ in range(2):
+        torch.manual_seed(0)
+        model = MODELS[name]()
+        found.append(train_nodes(model, graph.x, graph.neighbours, *parts(graph), NodeRecipe(epochs=3), seed=4))
+    assert torch.equal(found[0].probabilities, found[1].probabilities)
+    assert found[0].curves == found[1].curves
+    torch.testing.assert_close(found[0].probabilities.sum(1), torch.ones(NODES))
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_test_labels_do_not_leak(graph: Graph, name: str) -> None:
+    """Trained twice, the second time with garbage for the test nodes' labels; then also for the validation nodes'."""
+    split = random_split(graph.labelled, seed=0)
+
+    def trained(y: Tensor, select: bool) -> Tensor:
+        torch.manual_seed(0)
+        train, validation = parts(graph, y)
+        recipe = NodeRecipe(epochs=4, balanced=True)
+        found = train_nodes(MODELS[name](), graph.x, graph.neighbours, train, validation if select else None, recipe)
+        return found.probabilities
+
+    garbage = graph.y.clone()
+    garbage[split.test] = (garbage[split.test] + 1) % CLASSES
+    assert torch.equal(trained(graph.y, True), trained(garbage, True))
+    garbage[split.validation] = (garbage[split.validation] + 1) % CLASSES
+    assert torch.equal(trained(graph.y, False), trained(garbage, False))
+
+
+def test_the_best_weights_are_kept_and_patience_ends_it(graph: Graph) -> None:
+    torch.manual_seed(0)
+    train, validation = parts(graph)
+    recipe = NodeRecipe(rate=0.05, epochs=400, patience=20)
+    found = train_nodes(MODELS["deepsets"](), graph.x, graph.neighbours, train, validation, recipe)
+    scores = found.curves["validation_score"]
+    assert found.validation == max(scores)
+    assert scores[found.best_epoch - 1] == max(scores)
+    assert len(scores) == min(400, found.best_epoch + 20)
+    predicted = found.probabilities[validation.nodes].argmax(1)
+    assert score(predicted, validation.labels, balanced=False) == found.validation
+    some = torch.tensor([5, 2])
+    torch.testing.assert_close(predict_nodes(found.model, graph.x, graph.neighbours, some), found.probabilities[some])
+
+
+@pytest.mark.parametrize("name", ONE_HOP)
+def test_minibatches_have_the_gradient_of_the_whole(graph: Graph, name: str) -> None:
+    """Without dropout, the mean over batches of equal size is the full batch's gradient."""
+    model = MODELS[name]().eval()
+    train, _ = parts(graph)
+
+    def gradient(nodes: Tensor) -> Tensor:
+        model.zero_grad()
+        model.loss(model.prepare(NodeBatch.of(graph.x, graph.neighbours, nodes)), None, graph.y[nodes], None).backward()
+        return torch.cat([p.grad.flatten() for p in model.parameters() if p.grad is not None])
+
+    batches = train.nodes[torch.randperm(len(train))].split(6)
+    assert {len(batch) for batch in batches} == {6}
+    mean = torch.stack([gradient(batch) for batch in batches]).mean(0)
+    torch.testing.assert_close(mean, gradient(train.nodes), atol=1e-6, rtol=1e-4)
+
+
+def test_minibatches_train(graph: Graph) -> None:
+    torch.manual_seed(0)
+    recipe = NodeRecipe(rate=0.02, weight_decay=0.0, epochs=150, batch=8)
+    train, _ = parts(graph)
+    model = OneHopSetTwister(FEATURES, CLASSES, (32,), (16,), dropout=0.0, input_dropout=0.0)
+    found = train_nodes(model, graph.x, graph.neighbours, train, None, recipe)
+    assert score(found.probabilities[train.nodes].argmax(1), train.labels, balanced=True) > 0.9
+    with pytest.raises(InputError, match="it needs the graph"):
+        train_nodes(MODELS["gcn"](), graph.x, graph.neighbours, train, None, recipe)
+
+
+def test_collective_learning_never_shows_a_target(graph: Graph) -> None:
+    """What is shown at a step and what the loss is over do not meet, and together they are the training nodes."""
+    train, validation = parts(graph)
+    seen: list[tuple[Tensor, Tensor]] = []
+
+    class Spy(NodeMLP):
+        def with_extra(self, prepared: object, extra: Tensor) -> object:
+            self.shown = extra
+            return super().with_extra(prepared, extra)
+
+        def loss(self, prepared: object, rows: Tensor | None, labels: Tensor, class_weight: Tensor | None) -> Tensor:
+            assert rows is not None
+            assert torch.equal(labels, graph.y[rows])
+            seen.append((self.shown.clone(), rows))
+            return super().loss(prepared, rows, labels, class_weight)
+
+    model = Spy(FEATURES + CLASSES, CLASSES, (4,))
+    recipe = NodeRecipe(epochs=15)
+    found = train_collective(model, graph.x, graph.neighbours, train, validation, recipe, rounds=2)
+    torch.testing.assert_close(found.probabilities.sum(1), torch.ones(NODES))
+    first = seen[:15]
+    for shown, targets in first:  # the first round: no guesses yet, so whatever is shown is a label
+        nodes = shown.sum(1).nonzero().squeeze(-1)
+        assert torch.equal(shown[nodes].argmax(1), graph.y[nodes])
+        assert torch.equal(torch.cat([nodes, targets]).sort().values, train.nodes)
+    assert len({tuple(targets.tolist()) for _, targets in first}) > 10  # drawn anew at every step
+    shown, targets = seen[15]
+    assert torch.equal(shown.sum(1), torch.ones(NODES))  # then every node has a label or a guess
+
+
+def test_correct_and_smooth_is_chosen_on_validation(graph: Graph) -> None:
+    """The choice is the best of all on validation; a constant base that says nothing is not left as it is."""
+    train, validation = parts(graph)
+    base = torch.full((NODES, CLASSES), 1 / CLASSES)
+    chosen = choose_correct_and_smooth(base, graph.neighbours, train, validation)
+    assert chosen.validation == score(chosen.scores[validation.nodes].argmax(1), validation.labels, balanced=False)
+    torch.testing.assert_close(chosen.steps(base, train, graph.neighbours), chosen.scores)
+    for steps in (CorrectAndSmooth(None, None), CorrectAndSmooth(Step("DAD", 0.8), Step("DA", 0.8))):
+        scores = steps(base, train, graph.neighbours)
+        assert chosen.validation >= score(scores[validation.nodes].argmax(1), validation.labels, balanced=False)
+
+
+def test_versions_are_smoothed_side_by_side(graph: Graph) -> None:
+    train, _ = parts(graph)
+    z, along = torch.rand(NODES, 3, CLASSES), normalised(graph.neighbours, "AD")
+    together = smooth(z, train.nodes, train.labels, along, 0.7)
+    for version in range(3):
+        torch.testing.assert_close(together[:, version], smooth(z[:, version], train.nodes, train.labels, along, 0.7))
+
+
+@pytest.mark.parametrize("largest", [1, 5 * NODES * CLASSES, 2**26])
+def test_the_choice_is_that_of_trying_one_after_the_other(
+    graph: Graph, largest: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("settwister.training.correct_and_smooth.LARGEST", largest)
+    train, validation = parts(graph)
+    base = torch.rand(NODES, CLASSES, generator=torch.Generator().manual_seed(0)).softmax(1)
+    options = [None, *(Step(kind, alpha) for alpha in ALPHAS for kind in NORMALISATIONS)]
+    best: tuple[float, CorrectAndSmooth | None] = (-1.0, None)
+    for steps in (CorrectAndSmooth(first, second) for first in options for second in options):
+        found = steps(base, train, graph.neighbours)[validation.nodes].argmax(1)
+        reached = score(found, validation.labels, balanced=True)
+        best = (reached, steps) if reached > best[0] else best
+    chosen = choose_correct_and_smooth(base, graph.neighbours, train, validation, balanced=True)
+    assert (chosen.validation, chosen.steps) == best
+
+
+def test_uneven_classes() -> None:
+    labels = torch.tensor([0, 0, 0, 0, 1, 1])
+    assert class_weights(labels, 3).tolist() == [1.0, 2.0, 0.0]
+    assert score(torch.zeros(6, dtype=torch.long), labels, balanced=False) == pytest.approx(4 / 6)
+    assert score(torch.zeros(6, dtype=torch.long), labels, balanced=True) == 0.5
+
+
+BAD: dict[str, tuple[Callable[[], object], str]] = {
+    "no layers": (lambda: OneHopDeepSets(3, 2, ()), "phi is empty"),
+    "indivisible": (lambda: OneHopSetTwister(3, 2, (9,)), "expected widths that M=2 divides"),
+    "pool": (lambda: OneHopDeepSets(3, 2, pool="max"), "pool is 'max'"),
+    "dropout": (lambda: OneHopDeepSets(3, 2, dropout=1.5), "dropout is 1.5"),
+    "rate": (lambda: NodeRecipe(rate=0.0), "expected a positive learning rate"),
+    "epochs": (lambda: NodeRecipe(epochs=0), "epochs is 0"),
+    "no labels": (lambda: Labelled(torch.tensor([]), torch.tensor([])), "no labelled nodes"),
+    "uneven": (lambda: Labelled(torch.tensor([1]), torch.tensor([0, 1])), "expected as many of each"),
+    "negative": (lambda: Labelled(torch.tensor([1]), torch.tensor([-1])), "label -1 among the labelled"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_input_is_named(name: str) -> None:
+    make, message = BAD[name]
+    with pytest.raises(InputError, match=message):
+        make()
