@@ -4,6 +4,7 @@ import itertools
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -83,6 +84,16 @@ def test_bags_and_gathered_sequences_train_alike(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr("settwister.training.set_trainer.FEW_ELEMENTS", 0)
     gathered = train(BUILDS["set_twister"], TASK.generate, [0, 1], RECIPE, compiled=False)
     torch.testing.assert_close(weights(bags), weights(gathered), atol=1e-4, rtol=1e-3)
+
+
+@pytest.mark.parametrize("name", BUILDS)
+def test_pictures_are_bytes_that_stand_for_shares_of_white(name: str) -> None:
+    """However few they are: as bytes they train every model as their values would."""
+    made = TASK.generate(0)
+    pixels = torch.randint(256, made.elements.shape, dtype=torch.uint8)
+    as_bytes, as_values = (replace(made, elements=elements) for elements in (pixels, pixels / 255))
+    found = [train(BUILDS[name], lambda seed, d=d: d, [0], RECIPE, compiled=False) for d in (as_bytes, as_values)]
+    torch.testing.assert_close(weights(found[0]), weights(found[1]))
 
 
 def test_training_learns_and_the_best_epoch_is_kept() -> None:

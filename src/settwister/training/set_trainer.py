@@ -100,7 +100,7 @@ class SetTrainer:
         self.centre = targets.mean(1, keepdim=True) if recipe.standardise else torch.zeros(len(data), 1)
         self.spread = targets.std(1, keepdim=True) if recipe.standardise else torch.ones(len(data), 1)
         self.higher_is_better = data[0].metric == "accuracy"
-        self.elements = torch.stack([d.elements for d in data]) if self.bags else torch.zeros(len(data), 0)
+        self.elements = torch.stack([_values(d.elements) for d in data]) if self.bags else torch.zeros(len(data), 0)
         self.counts: dict[str, Tensor] = {}
 
     # ---- batches ----------------------------------------------------------------------------------------------------
@@ -125,9 +125,7 @@ class SetTrainer:
 
     def numbers(self, batch: Tensor) -> Tensor:
         """Bytes as numbers: counts as they are, pixels from 0 to 1. Before a compiled step: inside it is 10x slower."""
-        if batch.is_floating_point():
-            return batch
-        return batch.float() if self.bags else batch.float().div_(255)
+        return batch.float() if self.bags else _values(batch)
 
     def sets(self, elements: Tensor, batch: Tensor) -> Sets:
         """One seed's batch, as numbers, as sets."""
@@ -227,6 +225,10 @@ class SetTrainer:
             )
             for i, seed in enumerate(self.seeds)
         ]
+
+
+def _values(elements: Tensor) -> Tensor:
+    return elements if elements.is_floating_point() else elements.float().div_(255)
 
 
 def summary(trained: Trained) -> dict[str, Any]:
