@@ -214,16 +214,17 @@ def test_reproduce_trains_every_model_of_a_table(tmp_path: Path) -> None:
     assert text.stdout.startswith("| model | range acc. | paper | epochs | s/epoch |")
 
 
-def test_reproduce_on_images_without_mnist(tmp_path: Path) -> None:
+@pytest.mark.parametrize("holdout", [True, False])
+def test_reproduce_on_images_without_mnist(tmp_path: Path, holdout: bool) -> None:
     done = reproduce(
         "images", "--budget", "smoke", "--runs", str(tmp_path), "--models", "deepsets,set_twister_plus", "--tasks",
-        "variance", "--data-dir", str(tmp_path), "--holdout-digits", "--json",
+        "variance", "--data-dir", str(tmp_path), *["--holdout-digits"] * holdout, "--json",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert len(json.loads(done.stdout)["rows"]) == 2
     run = json.loads(next(tmp_path.rglob("seed-0.json")).read_text())
     assert "scikit-learn's 8×8 digits, enlarged" in run["data"]["images"]
-    assert run["data"]["holdout"] is True
+    assert run["data"]["holdout"] is holdout
     assert str(tmp_path) not in json.dumps(run), "a run file names no place on disk"
     assert "no MNIST was found" in done.stderr
 
