@@ -79,6 +79,16 @@ def test_compiled_training_is_the_same(name: str) -> None:
     torch.testing.assert_close(weights(compiled), weights(plain), atol=1e-3, rtol=1e-2)
 
 
+def test_what_was_compiled_for_one_recipe_or_model_is_not_used_for_another() -> None:
+    """Shapes are all that a compiled step looks at, and here they are all the same."""
+    deepsets = BUILDS["deepsets"]
+    others = [(deepsets, replace(RECIPE, optimiser="sgd")), (lambda: st.DeepSets(5, 1, (8, 8), (6,), "tanh"), RECIPE)]
+    train(deepsets, TASK.generate, [0], RECIPE, compiled=True)
+    for build, recipe in others:
+        compiled, plain = (train(build, TASK.generate, [0], recipe, compiled=flag) for flag in (True, False))
+        torch.testing.assert_close(weights(compiled), weights(plain), atol=1e-3, rtol=1e-2)
+
+
 def test_bags_and_gathered_sequences_train_alike(monkeypatch: pytest.MonkeyPatch) -> None:
     bags = train(BUILDS["set_twister"], TASK.generate, [0, 1], RECIPE, compiled=False)
     monkeypatch.setattr("settwister.training.set_trainer.FEW_ELEMENTS", 0)
