@@ -16,6 +16,7 @@ from settwister.cli import main
 from settwister.errors import InputError
 from settwister.experiments import RunStore
 from settwister.experiments.nodes import METHODS, NodeCell, node_cells, node_rows, run_missing_nodes
+from settwister.experiments.nodes import judging as judging_module
 from settwister.experiments.nodes import methods as methods_module
 from settwister.experiments.nodes import protocol as protocol_module
 from settwister.experiments.nodes.fit import Fitted, fit, metrics
@@ -179,13 +180,16 @@ def test_a_search_keeps_its_trials_and_the_best_is_run(
     calls: list[dict[str, Any]] = []
     real = fit
 
-    def counted(method: Method, graph: Graph, split: Any, settings: Any, recipe: Any, seed: int) -> Fitted:
+    def counted(
+        method: Method, graph: Graph, split: Any, settings: Any, recipe: Any, seed: int, tell: Any = None
+    ) -> Fitted:
         calls.append(settings)
         if len(calls) == 3:
             raise KeyboardInterrupt
         return real(method, graph, split, settings, replace(recipe, epochs=3), seed)
 
-    monkeypatch.setattr(protocol_module, "fit", counted)
+    for module in (protocol_module, judging_module):
+        monkeypatch.setattr(module, "fit", counted)
     grid = dict(layers=(2,), width=(4, 8), rate=(1e-3, 1e-1), pool=("mean",))
     monkeypatch.setitem(methods_module.METHODS, "deepsets", replace(METHODS["deepsets"], grid=grid))
     store, cell = RunStore(tmp_path / "runs", "paper"), NodeCell("deepsets", "cora")
@@ -236,20 +240,24 @@ def test_a_tuned_search_resumes_to_the_same_settings(
     """Interrupted after every trial, it proposes what the uninterrupted one did; the first is the defaults."""
     real = fit
     monkeypatch.setattr(protocol_module, "TRIALS", 5)
+    monkeypatch.setattr(judging_module, "MOST_SPLITS", 1)
     cell = NodeCell("deepsets", "cora")
     found = {}
     for name, patience in (("whole", 99), ("broken", 1)):
         tried: list[dict[str, Any]] = []
         left = [patience]
 
-        def counted(method: Method, graph: Graph, split: Any, settings: Any, recipe: Any, seed: int) -> Fitted:
+        def counted(
+            method: Method, graph: Graph, split: Any, settings: Any, recipe: Any, seed: int, *_: Any, **stop: Any
+        ) -> Fitted:
             if left[0] == 0:  # noqa: B023
                 raise KeyboardInterrupt
             left[0] -= 1  # noqa: B023
             tried.append(settings)  # noqa: B023
             return real(method, graph, split, settings | {"width": 8}, replace(recipe, epochs=2), seed)
 
-        monkeypatch.setattr(protocol_module, "fit", counted)
+        for module in (protocol_module, judging_module):
+            monkeypatch.setattr(module, "fit", counted)
         store = RunStore(tmp_path / name, "tuned")
         for _ in range(7):
             left[0] = patience

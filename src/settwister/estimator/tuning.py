@@ -3,7 +3,7 @@
 import hashlib
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -75,7 +75,7 @@ def tuned(
     _same_task(path, about)
     ends = None if time_limit is None else time.monotonic() + time_limit
 
-    def run(settings: Settings) -> tuple[float, dict[str, Any]]:
+    def run(settings: Settings, earlier: Sequence[Trial]) -> tuple[float, dict[str, Any]]:
         fitted = fit(clone(estimator).set_params(**settings, random_state=seed))
         score = float(fitted.validation_score_)
         if math.isnan(score):
@@ -89,10 +89,10 @@ def tuned(
 def _own_first(space: Space, own: Settings, trials: int | None) -> Search:
     """The settings that the estimator has, though they may lie outside the space; then what the sampler proposes."""
     if all(_lies_in(own[name], options) for name, options in space.items()):
-        yield from sampled_search(space, own, trials)
+        yield from sampled_search(space, [own], trials)
         return
     yield own
-    yield from sampled_search(space, {}, None if trials is None else trials - 1)
+    yield from sampled_search(space, [], None if trials is None else trials - 1)
 
 
 def _lies_in(value: Any, options: tuple[Any, ...] | Log) -> bool:

@@ -21,6 +21,12 @@ from settwister.training.node_recipe import NodeRecipe
 EVALUATE_AT_ONCE = 100_000  # nodes per call in prediction, for models of one hop
 
 Tell = Callable[[int, str], None]
+#: asked after every epoch, with the number done and the best validation score so far; True ends the training
+Stop = Callable[[int, float], bool]
+
+
+def never(epoch: int, best: float) -> bool:
+    return False
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,6 +71,7 @@ def train_nodes(
     recipe: NodeRecipe,
     seed: int = 0,
     tell: Tell = lambda epoch, note: None,
+    stop: Stop = never,
 ) -> NodeTrained:
     """Train a model and keep the weights with the best validation score.
 
@@ -74,10 +81,11 @@ def train_nodes(
         model: changed in place.
         validation: None turns model selection off: all epochs are run and the last weights kept.
         tell: called after every epoch with the number done and a note for people.
+        stop: asked after every epoch that has a validation score whether to give up here.
     """
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(int(stream(seed, "nodes").integers(2**62)))
-        return NodeRun(model, x, neighbours, train, validation, recipe, seed, tell).run()
+        return NodeRun(model, x, neighbours, train, validation, recipe, seed, tell, stop).run()
 
 
 class NodeRun:
@@ -93,9 +101,11 @@ class NodeRun:
         recipe: NodeRecipe,
         seed: int,
         tell: Tell,
+        stop: Stop = never,
     ) -> None:
         self.model, self.x, self.neighbours = model, x, neighbours
-        self.train, self.validation, self.recipe, self.seed, self.tell = train, validation, recipe, seed, tell
+        self.train, self.validation, self.recipe, self.seed = train, validation, recipe, seed
+        self.tell, self.stop = tell, stop
         self.whole = model.prepare(NodeBatch(x, neighbours)) if self.needs_whole() else None
         if recipe.batch is not None and self.whole is not None:
             raise InputError(f"batch is {recipe.batch} with {type(model).__name__}, expected None: it needs the graph")
@@ -155,6 +165,8 @@ class NodeRun:
             if best is None or (score, -validation_loss) > best:
                 best, best_epoch, weights = (score, -validation_loss), epoch, _copy(model)
             elif epoch - best_epoch >= recipe.patience:
+                break
+            if self.stop(epoch, best[0]):
                 break
         seconds = (time.perf_counter() - began) / epoch
         if self.validation is not None:

@@ -1,11 +1,11 @@
 """Searches for settings: each proposes some, is told how well they did, and proposes others.
 
 Trials are kept in a file as they finish. A search proposes the same settings after the same scores, so one that was
-killed goes on where it was.
+killed goes on where it was. A trial may be given up when it is seen to be a poor one: it then has no score.
 """
 
 import json
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,8 @@ from settwister.errors import InputError
 from settwister.files import new_file
 
 Settings = dict[str, Any]
-#: yields settings and is sent their score, the higher the better; what is sent first is None, before any settings
+#: yields settings and is sent their score, the higher the better, or None where the trial was given up; what is sent
+#: first is None, before any settings
 Search = Generator[Settings, float | None, None]
 
 
@@ -32,11 +33,15 @@ Space = Mapping[str, "tuple[Any, ...] | Log"]
 
 @dataclass(frozen=True)
 class Trial:
-    """Settings, how well they did, and further facts for the file."""
+    """Settings, how well they did (None: given up), and further facts for the file."""
 
     settings: Settings
-    score: float
+    score: float | None
     facts: dict[str, Any]
+
+
+#: from settings, and the trials before them, to their score and further facts
+Judge = Callable[[Settings, Sequence[Trial]], tuple[float | None, dict[str, Any]]]
 
 
 def grid_search(combinations: list[Settings]) -> Search:
@@ -45,27 +50,30 @@ def grid_search(combinations: list[Settings]) -> Search:
         yield settings
 
 
-def sampled_search(space: Space, first: Settings, trials: int | None, seed: int = 0) -> Search:
-    """Optuna's sampler; the first trial is given, as far as it lies in the space. None goes on for ever."""
+def sampled_search(space: Space, first: Sequence[Settings], trials: int | None, seed: int = 0) -> Search:
+    """Optuna's sampler; the first trials are given, as far as they lie in the space. None goes on for ever."""
     try:
         import optuna
     except ImportError as error:
         raise InputError("searching needs Optuna, which is not installed: pip install 'settwister[tune]'") from error
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     study = optuna.create_study(direction="maximize", sampler=optuna.samplers.TPESampler(seed=seed, multivariate=False))
-    study.enqueue_trial(_within(first, space))
+    for settings in first:
+        study.enqueue_trial(_within(settings, space))
     done = 0
     while trials is None or done < trials:
         trial = study.ask()
-        settings: Settings = {}
+        settings = {}
         for name, options in space.items():
             if isinstance(options, Log):
                 settings[name] = trial.suggest_float(name, options.low, options.high, log=True)
             else:
                 settings[name] = trial.suggest_categorical(name, options)
         score = yield settings
-        assert score is not None
-        study.tell(trial, score)
+        if score is None:
+            study.tell(trial, state=optuna.trial.TrialState.PRUNED)
+        else:
+            study.tell(trial, score)
         done += 1
 
 
@@ -81,7 +89,7 @@ def _within(settings: Settings, space: Space) -> Settings:
 
 def best_of(
     search: Search,
-    run: Callable[[Settings], tuple[float, dict[str, Any]]],
+    run: Judge,
     path: Path | None = None,
     tell: Callable[[int, str], None] = lambda done, note: None,
     more: Callable[[], bool] = lambda: True,
@@ -89,7 +97,7 @@ def best_of(
     """The settings with the best score, and all trials.
 
     Args:
-        run: from settings to their score and further facts, which are kept beside it.
+        run: judges settings; what it says beside the score is kept.
         path: where finished trials are kept; those in it are not run again.
         tell: called after every trial with the number done and a note for people.
         more: asked before every new trial but the first; False ends the search.
@@ -105,12 +113,19 @@ def best_of(
         if _key(settings) not in known:
             if trials and not more():
                 break
-            known[_key(settings)] = Trial(settings, *run(settings))
+            known[_key(settings)] = Trial(settings, *run(settings, trials))
             _write(path, list(known.values()))
         trials.append(known[_key(settings)])
         score = trials[-1].score
-        tell(len(trials), f"search, best {100 * max(trial.score for trial in trials):.1f}")
-    return dict(max(trials, key=lambda trial: trial.score).settings), trials
+        best = max((one for one in trials if one.score is not None), key=_score, default=None)
+        tell(len(trials), "search" if best is None else f"search, best {100 * _score(best):.1f}")
+    assert best is not None, "every trial was given up"
+    return dict(best.settings), trials
+
+
+def _score(trial: Trial) -> float:
+    assert trial.score is not None
+    return trial.score
 
 
 def _key(settings: Settings) -> str:
@@ -135,7 +150,7 @@ def read_trials(path: Path | None) -> list[Trial]:
             raise ValueError(f"it holds a {type(listed).__name__}")
         for content in listed:
             settings, score = content.pop("settings"), content.pop("validation")
-            if not isinstance(settings, dict) or not isinstance(score, float):
+            if not isinstance(settings, dict) or not isinstance(score, float | None):
                 raise ValueError("a trial lacks its settings or its score")
             found.append(Trial(settings, score, content))
     except (ValueError, KeyError, TypeError, AttributeError, OSError) as error:

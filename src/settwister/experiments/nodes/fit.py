@@ -17,7 +17,7 @@ from settwister.tasks.streams import stream
 from settwister.training.collective import train_collective
 from settwister.training.correct_and_smooth import ALPHAS, choose_correct_and_smooth
 from settwister.training.node_recipe import NodeRecipe
-from settwister.training.node_trainer import Labelled, NodeTrained, score, train_nodes
+from settwister.training.node_trainer import Labelled, NodeTrained, Stop, never, score, train_nodes
 from settwister.training.search import Settings
 
 STEPS = 50  # of label propagation
@@ -47,6 +47,7 @@ def fit(
     recipe: NodeRecipe,
     seed: int,
     tell: Tell = lambda epoch, note: None,
+    stop: Stop = never,
 ) -> Fitted:
     """Train a method; test labels are not passed to anything that it calls."""
     train = Labelled(split.train, graph.y[split.train])
@@ -55,7 +56,7 @@ def fit(
         return _propagated(graph, train, validation)
     x = SCALINGS[settings.get("scaling", "none")](graph.x)
     members = [
-        _member(method, graph, x, train, validation, settings, recipe, _member_seed(seed, number), tell)
+        _member(method, graph, x, train, validation, settings, recipe, _member_seed(seed, number), tell, stop)
         for number in range(method.members)
     ]
     fitted = members[0] if len(members) == 1 else _averaged(members, validation, balanced=recipe.balanced)
@@ -76,6 +77,7 @@ def _member(
     recipe: NodeRecipe,
     seed: int,
     tell: Tell,
+    stop: Stop,
 ) -> Fitted:
     """One network, trained."""
     assert method.build is not None
@@ -86,10 +88,12 @@ def _member(
         torch.manual_seed(int(stream(seed, "initialisation").integers(2**62)))
         extra = graph.num_classes if method.collective else 0
         model = method.build(graph.num_features + extra, graph.num_classes, given)
-    trainer = train_collective if method.collective else train_nodes
-    found: NodeTrained = trainer(
-        model, x, graph.neighbours, train, validation, replace(recipe, **varied), seed, tell=tell
-    )
+    recipe = replace(recipe, **varied)
+    found: NodeTrained
+    if method.collective:
+        found = train_collective(model, x, graph.neighbours, train, validation, recipe, seed, tell=tell)
+    else:
+        found = train_nodes(model, x, graph.neighbours, train, validation, recipe, seed, tell, stop)
     return Fitted(
         found.probabilities,
         found.validation,

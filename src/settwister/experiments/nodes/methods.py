@@ -13,6 +13,20 @@ from settwister.training.search import Log, Settings, Space
 RATES = (1e-3, 5e-3, 1e-2)
 WIDTHS = (128, 256, 512)
 LAYERS = (2, 3)
+#: what models have where their settings do not say
+STANDARD: Settings = dict(
+    weight_decay=5e-4,
+    dropout=0.5,
+    input_dropout=0.5,
+    layer_norm=False,
+    residual=False,
+    norm="asinh",
+    M=2,
+    k=2,
+    blocks=8,
+    drop_node=0.5,
+    batch_norm=False,
+)
 
 
 @dataclass(frozen=True)
@@ -46,6 +60,14 @@ class Method:
     def fixed(self, graph: str) -> Settings:
         """What no search but the tuned one varies."""
         return self.published.get(graph, self.published.get("", {}))
+
+    def starts(self, graph: str) -> list[Settings]:
+        """Where the tuned search begins: the defaults, under every scaling of the features."""
+        given = self.defaults | self.fixed(graph)
+        own = STANDARD | {"rho_layers": given.get("layers")} | given
+        return [
+            {name: value for name, value in (own | {"scaling": one}).items() if name in self.space} for one in SCALINGS
+        ]
 
     def combinations(self, graph: str) -> list[Settings]:
         """The paper's grid.

@@ -2,9 +2,9 @@
 
 ``quick`` is the library's defaults. ``paper`` is the paper's grid: every combination, or as many drawn at random, is
 tried from one initialisation, and the one best on validation is run from five. ``tuned`` is as many trials of Optuna's
-sampler for every method, each in a space of its own, judged by the same validation nodes; what comes on top of a method
-(correct and smooth, collective learning, an average of several) takes over the settings that were found for it. Where
-splits are random, run s has split s and initialisation s, and searches see split 0.
+sampler for every method, each in a space of its own; what comes on top of a method (correct and smooth, collective
+learning, an average of several) takes over the settings that were found for it. Where splits are random, run s has
+split s and initialisation s, and searches see the training and validation nodes of split 0.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -15,6 +15,7 @@ from typing import Any
 from settwister._checks import choice
 from settwister.experiments.nodes.cells import NodeCell
 from settwister.experiments.nodes.fit import Fitted, fit, metrics
+from settwister.experiments.nodes.judging import judged, raced
 from settwister.experiments.nodes.methods import Method, method
 from settwister.experiments.runner import Row
 from settwister.experiments.store import RunStore
@@ -106,19 +107,20 @@ def _run(
     if protocol != "quick" and chosen.build is not None:
         base = cell if chosen.base is None else replace(cell, model=chosen.base)
         search, tried = _search(method(base.model), graph, protocol, trials)
-
-        def judged(settings: Settings) -> tuple[float, dict[str, Any]]:
-            found = fit(method(base.model), graph, split_of(graph, SEARCH_SEED), settings, recipe, SEARCH_SEED)
-            return found.validation, {"epochs": found.epochs}
-
+        split = split_of(graph, SEARCH_SEED)
+        judge = (raced if protocol == "tuned" else judged)(method(base.model), graph, split, recipe, SEARCH_SEED)
         settings, _ = best_of(
-            search, judged, store.search_file(base), lambda done, note: tell(cell, done, tried + len(seeds), note)
+            search, judge, store.search_file(base), lambda done, note: tell(cell, done, tried + len(seeds), note)
         )
     total = tried + len(seeds)
     tell(cell, tried, total, "")
     for done, seed in enumerate(seeds):
         split = split_of(graph, seed)
-        found = fit(chosen, graph, split, settings, recipe, seed)
+
+        def tell_epoch(epoch: int, note: str, already: int = tried + done, seed: int = seed) -> None:
+            tell(cell, already, total, f"seed {seed}, epoch {epoch}, {note}")
+
+        found = fit(chosen, graph, split, settings, recipe, seed, tell_epoch)
         store.write(cell, seed, _content(found, graph, split, seed, settings, recipe) | {"trials": tried})
         tell(cell, tried + done + 1, total, f"seed {seed}, validation {100 * found.validation:.1f}")
 
@@ -127,7 +129,7 @@ def _search(base: Method, graph: Graph, protocol: str, trials: int | None) -> tu
     """What proposes a method's settings, and how many."""
     if protocol == "tuned":
         count = TRIALS if trials is None else trials
-        return sampled_search(base.space, base.defaults | base.fixed(graph.name), count), count
+        return sampled_search(base.space, base.starts(graph.name), count), count
     grid = base.combinations(graph.name)
     if trials is not None and trials < len(grid):  # the same ones whatever their number: more go on from fewer
         grid = [grid[i] for i in permutation(len(grid), SEARCH_SEED, "grid")[:trials].tolist()]

@@ -1,0 +1,125 @@
+"""How a search judges settings of a node classifier: on validation nodes, and no longer than it takes to see."""
+
+from collections.abc import Callable
+from itertools import combinations
+from typing import Any
+
+import pytest
+import torch
+
+from settwister.experiments.nodes import METHODS
+from settwister.experiments.nodes import judging as judging_module
+from settwister.experiments.nodes.fit import Fitted
+from settwister.experiments.nodes.judging import judged, raced, resplits
+from settwister.graphs import Split, random_split
+from settwister.training.node_recipe import NodeRecipe
+from settwister.training.search import Trial, best_of, sampled_search
+
+SMALL = random_split(torch.arange(300), seed=0)
+
+
+@pytest.fixture
+def trained(monkeypatch: pytest.MonkeyPatch) -> list[Split]:
+    """The splits that were trained on, by trainings that follow the curve in their settings."""
+    splits: list[Split] = []
+
+    def fit(
+        method: Any, graph: Any, split: Split, settings: Any, recipe: Any, seed: int, stop: Any = None
+    ) -> Fitted:  # fmt: skip
+        splits.append(split)
+        best = 0.0
+        for epoch in range(1, settings["epochs"] + 1):
+            best = max(best, settings["curve"](epoch) if callable(settings["curve"]) else settings["curve"])
+            if stop is not None and stop(epoch, best):
+                break
+        return Fitted(torch.zeros(0), best, epochs=epoch)
+
+    monkeypatch.setattr(judging_module, "fit", fit)
+    return splits
+
+
+def judge_of(split: Split = SMALL) -> Any:
+    return raced(METHODS["mlp"], None, split, NodeRecipe(), 0)  # type: ignore[arg-type]
+
+
+def earlier(*scores: float) -> list[Trial]:
+    return [Trial({}, score, {"reached": dict.fromkeys(("50", "100", "200", "400", "end"), score)}) for score in scores]
+
+
+def test_small_validation_parts_are_drawn_again_without_the_test_nodes() -> None:
+    found = resplits(SMALL, seed=0)
+    assert len(found) == 3
+    known = torch.cat([SMALL.train, SMALL.validation]).sort().values
+    for one in found:
+        assert torch.equal(one.test, SMALL.test)
+        assert torch.equal(torch.cat([one.train, one.validation]).sort().values, known)
+        assert len(one.train) == len(SMALL.train)
+    assert all(not torch.equal(a.validation, b.validation) for a, b in combinations(found, 2))
+    assert [len(resplits(random_split(torch.arange(n), 0), 0)) for n in (5000, 8000)] == [2, 1]
+
+
+def test_a_good_trial_is_judged_on_every_split(trained: list[Split]) -> None:
+    score, facts = judge_of()({"epochs": 120, "curve": 0.8}, earlier(0.5, 0.6, 0.7, 0.9))
+    assert score == pytest.approx(0.8)
+    assert len(trained) == 3
+    assert facts["epochs"] == [120, 120, 120]
+    assert facts["reached"] == dict.fromkeys(("50", "100", "200", "400", "end"), 0.8)
+
+
+@pytest.mark.parametrize(
+    ("curve", "epochs"),
+    [
+        (0.6, 50),
+        (lambda epoch: 0.8 if epoch < 60 else 0.0, 300),
+        (lambda epoch: min(0.7, epoch / 50), 300),  # as good as the median, and not under it
+    ],
+    ids=["behind at once", "ahead early on", "level"],
+)
+def test_what_is_under_the_median_of_earlier_trials_is_given_up(
+    curve: float | Callable[[int], float], epochs: int, trained: list[Split]
+) -> None:
+    score, facts = judge_of()({"epochs": 300, "curve": curve}, earlier(0.6, 0.7, 0.7, 0.9))
+    assert facts["epochs"][0] == epochs
+    if epochs == 50:
+        assert score is None
+        assert len(trained) == 1
+        assert facts["reached"] == {"50": 0.6}, "stages that it did not come to say nothing of it"
+    else:
+        assert score is not None
+
+
+def test_one_that_is_behind_in_the_end_is_not_judged_on_more_splits(trained: list[Split]) -> None:
+    score, facts = judge_of()({"epochs": 40, "curve": 0.6}, earlier(0.6, 0.7, 0.8, 0.9))
+    assert score is None
+    assert len(trained) == 1
+    assert facts["reached"]["end"] == 0.6
+
+
+def test_the_first_trials_are_not_given_up(trained: list[Split]) -> None:
+    assert judge_of()({"epochs": 60, "curve": 0.1}, earlier(0.9, 0.9, 0.9))[0] == pytest.approx(0.1)
+
+
+def test_the_papers_grid_is_judged_whole(trained: list[Split]) -> None:
+    judge = judged(METHODS["mlp"], None, SMALL, NodeRecipe(), 0)  # type: ignore[arg-type]
+    assert judge({"epochs": 70, "curve": 0.1}, earlier(*[0.9] * 9)) == (0.1, {"epochs": 70})
+    assert trained == [SMALL]
+
+
+def test_trials_that_were_given_up_are_kept_but_never_chosen(tmp_path: Any) -> None:
+    """A search that goes on from its file proposes what one without a break does."""
+
+    def judge(settings: Any, trials: Any) -> tuple[float | None, dict[str, Any]]:
+        ran.append(settings)
+        return (settings["a"] / 10 if settings["a"] < 5 else None), {}
+
+    space, path = {"a": tuple(range(10))}, tmp_path / "search.json"
+    ran: list[Any] = []
+    first = [{"a": 1}, {"a": 9}]
+    best, trials = best_of(sampled_search(space, first, 12), judge, path)
+    assert [trial.settings for trial in trials[:2]] == first
+    assert trials[1].score is None
+    assert best["a"] == max(trial.settings["a"] for trial in trials if trial.score is not None) < 5
+    known = len(ran)
+    again, repeated = best_of(sampled_search(space, first, 12), judge, path)
+    assert (again, [trial.settings for trial in repeated]) == (best, [trial.settings for trial in trials])
+    assert len(ran) == known
