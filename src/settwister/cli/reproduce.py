@@ -45,7 +45,9 @@ def reproduce(
     epochs: Annotated[int | None, typer.Option(help="Epochs, instead of the budget's own.", min=1)] = None,
     trials: Annotated[
         int | None,
-        typer.Option(help="For nodes, how many settings a search tries: of the paper's grid, drawn at random.", min=1),
+        typer.Option(
+            help="For nodes, how many settings a search tries: of the paper's grid, small networks first.", min=1
+        ),
     ] = None,
     data_dir: Annotated[
         Path | None, typer.Option(help="Where MNIST and graphs are; else SETTWISTER_DATA, else the cache folder.")

@@ -70,7 +70,7 @@ class Method:
         ]
 
     def combinations(self, graph: str) -> list[Settings]:
-        """The paper's grid.
+        """The paper's grid, small networks first.
 
         Not of the paper: features are as published on every graph. It standardises those of Friendster, where a
         category that one profile in 43,880 has then weighs 209 deviations.

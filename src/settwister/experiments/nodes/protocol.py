@@ -1,10 +1,10 @@
 """The node table's protocols: which settings a method gets, and what is run with them.
 
-``quick`` is the library's defaults. ``paper`` is the paper's grid: every combination, or as many drawn at random, is
-tried from one initialisation, and the one best on validation is run from five. ``tuned`` is as many trials of Optuna's
-sampler for every method, each in a space of its own; what comes on top of a method (correct and smooth, collective
-learning, an average of several) takes over the settings that were found for it. Where splits are random, run s has
-split s and initialisation s, and searches see the training and validation nodes of split 0.
+``quick`` is the library's defaults. ``paper`` is the paper's grid: every combination, or as many, small networks first,
+is tried from one initialisation, and the one best on validation is run from five. ``tuned`` is as many trials of
+Optuna's sampler for every method, each in a space of its own; what comes on top of a method (correct and smooth,
+collective learning, an average of several) takes over the settings that were found for it. Where splits are random,
+run s has split s and initialisation s, and searches see the training and validation nodes of split 0.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -20,7 +20,6 @@ from settwister.experiments.nodes.methods import Method, method
 from settwister.experiments.runner import Row
 from settwister.experiments.store import RunStore
 from settwister.graphs import Graph, Split, available, load, random_split
-from settwister.tasks.streams import permutation
 from settwister.training.node_recipe import NodeRecipe
 from settwister.training.search import Search, Settings, best_of, grid_search, sampled_search
 
@@ -130,9 +129,7 @@ def _search(base: Method, graph: Graph, protocol: str, trials: int | None) -> tu
     if protocol == "tuned":
         count = TRIALS if trials is None else trials
         return sampled_search(base.space, base.starts(graph.name), count), count
-    grid = base.combinations(graph.name)
-    if trials is not None and trials < len(grid):  # the same ones whatever their number: more go on from fewer
-        grid = [grid[i] for i in permutation(len(grid), SEARCH_SEED, "grid")[:trials].tolist()]
+    grid = base.combinations(graph.name)[:trials]
     return grid_search(grid), len(grid)
 
 
