@@ -34,6 +34,15 @@ def copied(saved: Path, target: Path) -> Path:
     return target
 
 
+def unsealed(folder: Path) -> Path:
+    """A folder without checksums, as it is left by whoever means to deceive: so that deeper checks are what refuses."""
+    for path in folder.rglob("estimator.json"):
+        content = json.loads(path.read_text())
+        del content["sha256"]
+        path.write_text(json.dumps(content))
+    return folder
+
+
 def content_of(folder: Path) -> dict[str, Any]:
     found: dict[str, Any] = json.loads((folder / "estimator.json").read_text())
     return found

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from safetensors.numpy import load_file, save_file
 from sklearn.exceptions import NotFittedError
 
-from example_folder import DAMAGE, Where, changed, copied, damaged, fields_looked_at, put
+from example_folder import DAMAGE, Where, changed, copied, damaged, fields_looked_at, put, unsealed
 from example_graph import Example, example, named, refusal, tiny
 from settwister.errors import InputError
 from settwister.estimator import OneHopClassifier
@@ -42,7 +42,7 @@ def saved(graph: Example, tmp_path_factory: pytest.TempPathFactory) -> Path:
     model = tiny(class_weight={"a": 2.0}, width=4).fit(X, named(graph.some, None), graph.edges)
     folder = tmp_path_factory.mktemp("saved") / "model"
     model.save(folder)
-    return folder
+    return unsealed(folder)
 
 
 @pytest.fixture
@@ -328,10 +328,11 @@ def test_cut_or_flipped_bytes_are_refused_or_harmless(saved: Path, folder: Path,
 OLD = Path(__file__).parent / "data" / "classifier-v1"
 
 
-def test_a_folder_of_the_first_format_opens_for_ever() -> None:
+@pytest.mark.parametrize("name", ["classifier-v1", "classifier-v1-sealed"], ids=["first", "with checksums"])
+def test_a_folder_of_an_old_format_opens_for_ever(name: str) -> None:
     """It was written by the version that its JSON names; beside it lies what that version predicted."""
     recorded = json.loads(OLD.with_suffix(".json").read_text())
-    model = OneHopClassifier.load(OLD)
+    model = OneHopClassifier.load(OLD.parent / name)
     X = pd.DataFrame(recorded["X"], columns=["age", "posts", "friends"])
     found = model.predict_proba(X, recorded["edges"])
     np.testing.assert_allclose(found, recorded["probabilities"], rtol=1e-5, atol=1e-6)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from safetensors.numpy import load_file, save_file
 from sklearn.exceptions import NotFittedError
 
-from example_folder import DAMAGE, Where, changed, copied, damaged, fields_looked_at, put
+from example_folder import DAMAGE, Where, changed, copied, damaged, fields_looked_at, put, unsealed
 from example_graph import refusal
 from settwister.errors import InputError
 from settwister.estimator import OneHopClassifier, SetClassifier, SetRegressor
@@ -52,6 +52,7 @@ def saved(tmp_path_factory: pytest.TempPathFactory) -> dict[type[Any], Path]:
     folder = tmp_path_factory.mktemp("saved")
     SetClassifier(**SMALL).fit(X, np.arange(30) % 3).save(folder / "classifier")
     SetRegressor(**SMALL).fit(X, X[["a", "b"]].to_numpy()).save(folder / "regressor")
+    unsealed(folder)
     return {SetClassifier: folder / "classifier", SetRegressor: folder / "regressor"}
 
 

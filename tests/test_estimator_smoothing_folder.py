@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from safetensors.numpy import load_file, save_file
 from sklearn.exceptions import NotFittedError
 
-from example_folder import DAMAGE, Where, changed, content_of, copied, damaged, fields_looked_at, put
+from example_folder import DAMAGE, Where, changed, content_of, copied, damaged, fields_looked_at, put, unsealed
 from example_graph import Example, example, named, refusal, tiny
 from settwister.errors import InputError
 from settwister.estimator import CorrectAndSmooth, OneHopClassifier
@@ -42,7 +42,7 @@ def saved(fitted: CorrectAndSmooth, tmp_path_factory: pytest.TempPathFactory) ->
     """Do not change it, take a copy."""
     folder = tmp_path_factory.mktemp("saved") / "model"
     fitted.save(folder)
-    return folder
+    return unsealed(folder)
 
 
 @pytest.fixture

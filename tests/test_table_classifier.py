@@ -19,6 +19,7 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from example_folder import unsealed
 from settwister import InputError
 from settwister.cli import main
 from settwister.demo.social import social_tables
@@ -498,7 +499,7 @@ def test_a_folder_with_other_bytes_opens_or_is_refused(
 ) -> None:
     """Never anything but an InputError; and what opens predicts."""
     fitted.save(tmp_path / "model", force=True)
-    path = tmp_path / "model" / name
+    path = unsealed(tmp_path / "model") / name
     changed = bytearray(path.read_bytes())
     for place, value in places:
         changed[place % len(changed)] = value
@@ -513,7 +514,7 @@ TABLE_FIELDS = ("id", "target", "columns", "source", "end", "weight", "seconds",
 @pytest.mark.parametrize("field", TABLE_FIELDS)
 def test_a_folder_whose_description_was_changed_is_refused(fitted: TableClassifier, tmp_path: Path, field: str) -> None:
     fitted.save(tmp_path / "model")
-    path = tmp_path / "model" / "estimator.json"
+    path = unsealed(tmp_path / "model") / "estimator.json"
     content = json.loads(path.read_text())
     for wrong in ([1], [10**400], {"a": 1}, 7 if field != "seconds" else "soon", 10**400):
         path.write_text(json.dumps(content | {"table": content["table"] | {field: wrong}}))

@@ -1,12 +1,12 @@
 """What the folders of all estimators share, and no code among it.
 
-    estimator.json      format, the estimator's name and parameters, what was found in training
+    estimator.json      format, the estimator's name and parameters, what was found in training, checksums of all files
     network/            config.json and model.safetensors, as every model is saved
     *.safetensors       arrays, such as means and deviations of columns
 
 A folder may come from anybody: what is read is checked, and nothing in it is run. Here is the JSON; arrays and networks
-are in ``folder_weights``; which of all this an estimator has is in ``one_hop_folder``, ``sets_folder``,
-``smoothing_folder`` and ``table_folder``.
+are in ``folder_weights``, checksums in ``folder_seal``; which of all this an estimator has is in ``one_hop_folder``,
+``sets_folder``, ``smoothing_folder`` and ``table_folder``.
 """
 
 import json
@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from settwister._version import __version__
 from settwister.errors import InputError
+from settwister.estimator import folder_seal
 from settwister.estimator.settings import plain
 
 FORMAT = 1
@@ -52,7 +53,9 @@ def _plain_parameters(estimator_type: type[Any]) -> list[str]:
 
 
 def write_json(folder: Path, content: Mapping[str, Any]) -> None:
-    text = json.dumps(_without_nan(content), indent=1, allow_nan=False)
+    """Write estimator.json, with checksums of the files that are there: so after them."""
+    plainly = json.loads(json.dumps(_without_nan(content), allow_nan=False))
+    text = json.dumps(folder_seal.sealed(folder, MARKER, plainly), indent=1)
     (folder / MARKER).write_text(text + "\n", encoding="utf-8")
 
 
@@ -88,6 +91,7 @@ def read_described(estimator_type: type[Any], folder: Path) -> tuple[dict[str, A
         )
     if content.get("estimator") != estimator_type.__name__:
         raise InputError(f"{path} holds a {shown(content.get('estimator'))}, expected a {estimator_type.__name__}")
+    folder_seal.check(folder, MARKER, content)
     return content, path
 
 

@@ -45,7 +45,7 @@ NETWORKS: dict[str, type[nodes.NodeModel]] = {
 
 
 def write(estimator: Any, staging: Path, more: dict[str, Any] | None = None) -> None:
-    """Write a fitted classifier into an empty folder.
+    """Write a fitted classifier into a folder, where other files that belong to it may be already.
 
     Args:
         more: further entries of estimator.json, for whoever reads them.
@@ -60,10 +60,10 @@ def write(estimator: Any, staging: Path, more: dict[str, Any] | None = None) -> 
         "scaled": estimator.mean_ is not None,
         "fitted": {name: getattr(estimator, name) for name in KEPT},
     }
-    parts.write_json(staging, content | (more or {}))
     estimator.network_.save_pretrained(staging / "network")
     if estimator.mean_ is not None:
         save_file({"mean": estimator.mean_, "scale": estimator.scale_}, staging / "scaling.safetensors")
+    parts.write_json(staging, content | (more or {}))
 
 
 # ---- reading --------------------------------------------------------------------------------------------------------

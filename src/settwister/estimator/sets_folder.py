@@ -41,9 +41,9 @@ def write(estimator: Any, staging: Path) -> None:
     else:
         content["target_shape"] = list(estimator.target_shape_)
         arrays += TARGETS
-    parts.write_json(staging, content)
     estimator.network_.save_pretrained(staging / "network")
     save_file({name: getattr(estimator, f"{name}_").numpy() for name in arrays}, staging / "scaling.safetensors")
+    parts.write_json(staging, content)
 
 
 # ---- reading --------------------------------------------------------------------------------------------------------

@@ -45,11 +45,11 @@ def write(model: Any, staging: Path) -> None:
         "fitted": {name: getattr(model, name) for name in KEPT},
     }
     del content["feature_names"]  # the classifier inside has them
-    parts.write_json(staging, content)
     (staging / "classifier").mkdir()
     one_hop_folder.write(model.estimator_, staging / "classifier")
     known = {"nodes": model.known_.nodes.numpy(), "labels": model.known_.labels.numpy()}
     save_file(known, staging / "known.safetensors")
+    parts.write_json(staging, content)
 
 
 def read(model_type: type[Any], folder: Path) -> Any:

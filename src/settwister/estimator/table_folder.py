@@ -42,8 +42,8 @@ def write(table: Any, staging: Path, page: str) -> None:
         "evaluation": table.evaluation_.to_json(),
     }
     classes = parts.classes_to_json(table.classes_)
-    one_hop_folder.write(table.classifier_, staging, {"table": about, "table_classes": classes})
     (staging / "encoder.skops").write_bytes(table.encoder_.to_bytes())
+    one_hop_folder.write(table.classifier_, staging, {"table": about, "table_classes": classes})
     (staging / "report.html").write_text(page, encoding="utf-8")
 
 
