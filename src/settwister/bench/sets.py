@@ -18,7 +18,7 @@ from settwister.training.set_trainer import SetTrainer
 SEEDS = 5
 BATCH = 128
 LENGTHS = (10, 100, 1_000, 10_000)
-PAIR_LENGTHS = (10, 100, 1_000)  # a hundred million pairs do not fit
+PAIR_LENGTHS = (10, 100, 300, 1_000)  # a hundred million pairs do not fit
 
 
 def rows(rounds: int = 200) -> list[Row]:
@@ -95,7 +95,7 @@ def _plain_step() -> Callable[[], object]:
 
 
 def _growth(rounds: int) -> list[Row]:
-    """The slope of log time on log n over the last tenfold, one set, forward and backward: 1 is linear, 2 quadratic.
+    """The slope of log time on log n over the last two sizes, one set, forward and backward: 1 is linear, 2 quadratic.
 
     ``ratio`` is the slope. Below a thousand elements, calls cost more than arithmetic and every slope is near 0.
     """
