@@ -56,6 +56,39 @@ def test_the_same_seed_gives_the_same_bits(graph: Graph, name: str) -> None:
     torch.testing.assert_close(found[0].probabilities.sum(1), torch.ones(NODES))
 
 
+@pytest.mark.parametrize("name", ["gcn", "set_twister"])
+def test_the_average_of_weights_is_that_of_every_step(graph: Graph, name: str) -> None:
+    """It is taken beside a training that knows nothing of it."""
+    train, _ = parts(graph)
+    steps: list[dict[str, Tensor]] = []
+    torch.manual_seed(0)
+    model = MODELS[name]()
+
+    def keep(epoch: int, note: str) -> None:
+        steps.append({key: value.detach().clone() for key, value in model.named_parameters()})
+
+    train_nodes(model, graph.x, graph.neighbours, train, None, NodeRecipe(epochs=12), seed=4, tell=keep)
+    expected = dict(steps[0])
+    for done, weights in enumerate(steps[1:], 1):
+        share = 1 - min(0.4, done / (done + 10))
+        expected = {key: (1 - share) * expected[key] + share * weights[key] for key in weights}
+    torch.manual_seed(0)
+    averaged = MODELS[name]()
+    train_nodes(averaged, graph.x, graph.neighbours, train, None, NodeRecipe(epochs=12, average=0.4), seed=4)
+    for key, value in averaged.named_parameters():
+        torch.testing.assert_close(value, expected[key])
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_the_average_that_was_best_on_validation_is_kept(graph: Graph, name: str) -> None:
+    train, validation = parts(graph)
+    model = MODELS[name]()
+    found = train_nodes(model, graph.x, graph.neighbours, train, validation, NodeRecipe(epochs=20, average=0.9))
+    reached = score(found.probabilities[validation.nodes].argmax(1), validation.labels, balanced=False)
+    assert reached == found.validation == found.curves["validation_score"][found.best_epoch - 1]
+    assert found.model is model
+
+
 @pytest.mark.parametrize("name", MODELS)
 def test_test_labels_do_not_leak(graph: Graph, name: str) -> None:
     """Trained twice, the second time with garbage for the test nodes' labels; then also for the validation nodes'."""
@@ -199,6 +232,7 @@ BAD: dict[str, tuple[Callable[[], object], str]] = {
     "dropout": (lambda: OneHopDeepSets(3, 2, dropout=1.5), "dropout is 1.5"),
     "rate": (lambda: NodeRecipe(rate=0.0), "expected a positive learning rate"),
     "epochs": (lambda: NodeRecipe(epochs=0), "epochs is 0"),
+    "average": (lambda: NodeRecipe(average=1.0), "average is 1.0, expected at least 0 and less than 1"),
     "no labels": (lambda: Labelled(torch.tensor([]), torch.tensor([])), "no labelled nodes"),
     "uneven": (lambda: Labelled(torch.tensor([1]), torch.tensor([0, 1])), "expected as many of each"),
     "negative": (lambda: Labelled(torch.tensor([1]), torch.tensor([-1])), "label -1 among the labelled"),

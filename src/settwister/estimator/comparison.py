@@ -13,7 +13,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 
 from settwister._checks import choice
 from settwister.estimator.inputs import features
-from settwister.estimator.one_hop import OneHopClassifier
+from settwister.estimator.one_hop import AVERAGE, OneHopClassifier
 from settwister.estimator.table import TableClassifier, TableGraph
 from settwister.evaluation import Evaluation, evaluate
 from settwister.experiments.nodes.fit import fit
@@ -94,7 +94,7 @@ def _one_hop(name: str, model: TableClassifier, graph: TableGraph, split: Split)
 def _method(name: str, model: TableClassifier, graph: TableGraph, split: Split) -> _Predicted:
     balanced = getattr(model.classifier, "class_weight", None) == "balanced"
     whole = Graph(features(graph.x), graph.sets, torch.from_numpy(graph.codes), len(model.classes_), balanced=balanced)
-    method, recipe = METHODS[name], NodeRecipe(balanced=balanced, patience=100)
+    method, recipe = METHODS[name], NodeRecipe(balanced=balanced, patience=100, average=AVERAGE)
     scores = fit(method, whole, split, method.defaults, recipe, model.random_state).scores
     # A node that no label reaches has nothing but zeros, which says that all classes are alike.
     scores = torch.where(scores.sum(1, keepdim=True) > 0, scores, 1.0).double()

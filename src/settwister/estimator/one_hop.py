@@ -26,6 +26,7 @@ from settwister.training.node_recipe import NodeRecipe
 from settwister.training.node_trainer import Labelled, Tell, node_logits, train_nodes
 
 WITHOUT_VALIDATION = 200  # epochs, where there are too few labels to choose by
+AVERAGE = 0.95  # how much of the running average of weights a step leaves: steadier than the weights of one epoch
 SPREAD = 1.0  # of the logarithm of temperatures, see evaluation.temperature
 
 
@@ -342,4 +343,5 @@ def _recipe(given: dict[str, Any], classes: NDArray[Any], *, selecting: bool) ->
         balanced=weight == "balanced",
         batch=given["batch_size"],
         class_weight=tuple(float(weight.get(name, 1.0)) for name in names) if isinstance(weight, dict) else None,
+        average=AVERAGE,
     )

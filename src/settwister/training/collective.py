@@ -85,7 +85,7 @@ class _Round(NodeRun):
         yield (self._given(shown), self.train.nodes[~shown]), self.train.labels[~shown]
 
     def _validation_probabilities(self, validation: Labelled) -> Tensor:
-        return self.model.probabilities(self._given(self._shown()))[validation.nodes]
+        return self.judged.probabilities(self._given(self._shown()))[validation.nodes]
 
     @torch.no_grad()
     def _predict(self) -> Tensor:

@@ -20,6 +20,8 @@ class NodeRecipe:
         balanced: weigh classes by the inverse of their size, and choose by the mean of their recalls.
         class_weight: one number per class, which weighs both the loss and the score that is chosen by.
         batch: nodes per step, for models of one hop; None takes all in one.
+        average: judge and keep a running average of the weights, each step weighing (1 - average), or as much as all
+            before it in the first steps; 0 keeps the weights themselves.
     """
 
     rate: float = 1e-2
@@ -29,6 +31,7 @@ class NodeRecipe:
     balanced: bool = False
     batch: int | None = None
     class_weight: tuple[float, ...] | None = None
+    average: float = 0.0
 
     def __post_init__(self) -> None:
         for name in ("epochs", "patience"):
@@ -42,6 +45,8 @@ class NodeRecipe:
             raise InputError(f"rate is {self.rate}, expected a positive learning rate")
         if not self.weight_decay >= 0:
             raise InputError(f"weight_decay is {self.weight_decay}, expected 0 or more")
+        if not 0 <= self.average < 1:
+            raise InputError(f"average is {self.average}, expected at least 0 and less than 1")
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)

@@ -4,13 +4,15 @@ What is passed in is what can be used: labels of training and validation nodes, 
 """
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor
+from torch.optim.swa_utils import AveragedModel
 
 from settwister.errors import InputError
 from settwister.functional.neighbour_sum import Csr
@@ -19,6 +21,7 @@ from settwister.tasks.streams import permutation, stream
 from settwister.training.node_recipe import NodeRecipe
 
 EVALUATE_AT_ONCE = 100_000  # nodes per call in prediction, for models of one hop
+FIRST_STEPS = 10  # the running average of weights forgets its start as if so many steps had gone before
 
 Tell = Callable[[int, str], None]
 #: asked after every epoch, with the number done and the best validation score so far; True ends the training
@@ -113,12 +116,23 @@ class NodeRun:
         self.class_weight = class_weights(train.labels, model.out_dim) if recipe.balanced else None
         if recipe.class_weight is not None:
             self.class_weight = torch.tensor(recipe.class_weight)
+        self.averaged: AveragedModel | None = None
+        if recipe.average > 0:
+            self.averaged = AveragedModel(model, multi_avg_fn=partial(_average, recipe.average))
         # A part that is used every epoch is cut out of the graph once.
         self.train_part = self._part(train.nodes) if recipe.batch is None else None
         self.validation_part = None if validation is None else self._part(validation.nodes)
 
     def needs_whole(self) -> bool:
         return self.model.hops is None
+
+    @property
+    def judged(self) -> NodeModel:
+        """What is validated and kept: the model, or the average of its weights."""
+        if self.averaged is None:
+            return self.model
+        assert isinstance(self.averaged.module, NodeModel)
+        return self.averaged.module
 
     def _part(self, nodes: Tensor) -> tuple[Any, Tensor | None]:
         """What the model is given for these nodes, and which rows of its output they are."""
@@ -143,13 +157,15 @@ class NodeRun:
             loss = self.model.loss(prepared, rows, labels, self.class_weight)
             loss.backward()
             self.optimiser.step()
+            if self.averaged is not None:
+                self.averaged.update_parameters(self.model)
             losses.append(float(loss.detach()))
         return sum(losses) / len(losses)
 
     def run(self) -> NodeTrained:
-        recipe, model = self.recipe, self.model
+        recipe = self.recipe
         best: tuple[float, float] | None = None
-        best_epoch, weights = 0, _copy(model)
+        best_epoch, weights = 0, _copy(self.judged)
         curves: dict[str, list[float]] = {"train_loss": [], "validation_loss": [], "validation_score": []}
         began = time.perf_counter()
         for epoch in range(1, recipe.epochs + 1):
@@ -163,21 +179,23 @@ class NodeRun:
             curves["validation_loss"].append(validation_loss)
             self.tell(epoch, f"loss {curves['train_loss'][-1]:.3f}, validation {score:.3f}")
             if best is None or (score, -validation_loss) > best:
-                best, best_epoch, weights = (score, -validation_loss), epoch, _copy(model)
+                best, best_epoch, weights = (score, -validation_loss), epoch, _copy(self.judged)
             elif epoch - best_epoch >= recipe.patience:
                 break
             if self.stop(epoch, best[0]):
                 break
         seconds = (time.perf_counter() - began) / epoch
-        if self.validation is not None:
-            model.load_state_dict(weights)
-        model.eval()
+        if self.validation is None:
+            weights = _copy(self.judged)
+        self.averaged = None
+        self.model.load_state_dict(weights)
+        self.model.eval()
         found = best[0] if best is not None else float("nan")
-        return NodeTrained(model, self._predict(), best_epoch, found, seconds, curves)
+        return NodeTrained(self.model, self._predict(), best_epoch, found, seconds, curves)
 
     @torch.no_grad()
     def _validate(self, validation: Labelled) -> tuple[float, float]:
-        self.model.eval()
+        self.judged.eval()
         found = self._validation_probabilities(validation)
         log_shares = found.clamp(min=1e-12).log()
         loss = F.nll_loss(log_shares, validation.labels, self.class_weight, reduction="sum")
@@ -194,7 +212,7 @@ class NodeRun:
     def _validation_probabilities(self, validation: Labelled) -> Tensor:
         assert self.validation_part is not None
         prepared, rows = self.validation_part
-        found = self.model.probabilities(prepared)
+        found = self.judged.probabilities(prepared)
         return found if rows is None else found[rows]
 
     @torch.no_grad()
@@ -232,6 +250,12 @@ def score(predicted: Tensor, labels: Tensor, *, balanced: bool) -> float:
     if not balanced:
         return float(met.mean())
     return float(torch.stack([met[labels == c].mean() for c in labels.unique()]).mean())
+
+
+def _average(most: float, averaged: Sequence[Tensor], current: Sequence[Tensor], steps: Tensor | int) -> None:
+    """Move the averaged weights, of so many steps, towards the current ones."""
+    done = int(steps)
+    torch._foreach_lerp_(list(averaged), list(current), 1 - min(most, done / (done + FIRST_STEPS)))
 
 
 def _copy(model: NodeModel) -> dict[str, Tensor]:

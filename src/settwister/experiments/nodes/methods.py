@@ -13,9 +13,10 @@ from settwister.training.search import Log, Settings, Space
 RATES = (1e-3, 5e-3, 1e-2)
 WIDTHS = (128, 256, 512)
 LAYERS = (2, 3)
-#: what models have where their settings do not say
+#: what the tuned search begins with where a method's settings do not say
 STANDARD: Settings = dict(
     weight_decay=5e-4,
+    average=0.95,
     dropout=0.5,
     input_dropout=0.5,
     layer_norm=False,
@@ -62,7 +63,7 @@ class Method:
         return self.published.get(graph, self.published.get("", {}))
 
     def starts(self, graph: str) -> list[Settings]:
-        """Where the tuned search begins: the defaults, under every scaling of the features."""
+        """Where the tuned search begins: the defaults, their weights averaged, under every scaling of the features."""
         given = self.defaults | self.fixed(graph)
         own = STANDARD | {"rho_layers": given.get("layers")} | given
         return [
@@ -114,6 +115,7 @@ _DROPOUTS = (0.0, 0.2, 0.35, 0.5, 0.65, 0.8)
 _SPACE: dict[str, Any] = dict(
     rate=Log(1e-3, 3e-2),
     weight_decay=Log(1e-5, 1e-2),
+    average=(0.0, 0.95),
     width=(64, 128, 256, 512),
     dropout=_DROPOUTS,
     scaling=tuple(SCALINGS),
