@@ -103,6 +103,10 @@ def damaged(whole: bytes, damage: Any) -> bytes:
     return bytes(content)
 
 
+#: parameters that folders of the first days lack
+LATER: set[Where] = {("parameters", "head_layers")}
+
+
 def fields_looked_at(load: Callable[[Path], Any], saved: Path, folder: Path) -> int:
     """Change every field of the JSON, each in every way: the refusal names the folder. How many changes there were."""
     original = content_of(saved)
@@ -113,7 +117,7 @@ def fields_looked_at(load: Callable[[Path], Any], saved: Path, folder: Path) -> 
         for change in CHANGES:
             (folder / "estimator.json").write_text(json.dumps(original))
             put(folder, where, change)
-            if content_of(folder) == original:
+            if content_of(folder) == original or (where in LATER and where[-1] not in content_of(folder)[where[0]]):
                 continue
             message = refusal(lambda: load(folder))
             assert str(folder) in message, where

@@ -221,6 +221,7 @@ def test_a_failed_fit_leaves_it_unfitted(graph: Example) -> None:
         (dict(width="wide"), "width is 'wide', expected a whole number"),
         (dict(width=9, M=2), "width is 9, expected a multiple of M=2"),
         (dict(layers=1.0), "layers is 1.0, expected a whole number"),
+        (dict(head_layers=-1), "head_layers is -1, expected a whole number of at least 0"),
         (dict(k=100), "k is 100, expected at most 64"),
         (dict(pool="max"), "pool is 'max', expected one of 'sum', 'mean', 'sqrt'"),
         (dict(dropout=1.0), "dropout is 1.0, expected a number from 0 up to"),
@@ -455,6 +456,15 @@ def test_auto_settings_fit_the_number_of_features_and_of_branches(graph: Example
     assert few.config["phi"][0] < many.config["phi"][0]
     assert few.config["phi"][0] % 3 == 0
     assert few.config["input_dropout"] < many.config["input_dropout"]
+    assert len(few.config["rho"]) == 1
+    assert many.config["rho"] == (), "300 features have not two known labels each: linear behind the sum"
+
+
+@pytest.mark.parametrize("model", ["set_twister", "deepsets"])
+def test_the_network_behind_the_sum_has_its_own_depth(graph: Example, model: str) -> None:
+    for layers, head, expected in ((1, 0, 0), (2, 1, 1), (1, 2, 2), (2, "auto", 2)):
+        found = tiny(model=model, layers=layers, head_layers=head, max_epochs=1).fit(graph.X, graph.some, graph.edges)
+        assert (len(found.network_.config["phi"]), len(found.network_.config["rho"])) == (layers, expected)
 
 
 # ---- correct and smooth ----------------------------------------------------------------------------------------------

@@ -338,3 +338,4 @@ def test_a_folder_of_an_old_format_opens_for_ever(name: str) -> None:
     np.testing.assert_allclose(found, recorded["probabilities"], rtol=1e-5, atol=1e-6)
     assert model.predict(X, recorded["edges"]).tolist() == recorded["predictions"]
     assert model.classes_.tolist() == ["cat", "dog", "owl"]
+    assert model.head_layers == model.layers, "from before the network behind the sum had its own depth"

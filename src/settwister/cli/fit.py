@@ -289,7 +289,7 @@ def _tune(table: Any, graph: Any, split: Any, seconds: float, trials: Path, tell
         path=trials,
         about=about,
         tell=lambda done, note: tell(time.monotonic() - began, note),
-        features=graph.x.shape[1],
+        size=(graph.x.shape[1], len(seen)),
     )
     table.classifier.set_params(**found)
 

@@ -38,8 +38,10 @@ class OneHopClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
 
     Args:
         model: ``"set_twister"``, ``"deepsets"``, or ``"mlp"``, which does not look at neighbours.
-        width, layers: of the networks before and after the sum over neighbours; ``"auto"`` is 256 wide for many
-            features, such as bags of words, and 64 for fewer than 256.
+        width, layers: of the network before the sum over neighbours; ``"auto"`` is 256 wide for many features, such as
+            bags of words, and 64 for fewer than 256.
+        head_layers: hidden layers of the network behind the sum, 0 for a linear one; ``"auto"`` is 0 where there are no
+            two known labels for every feature, else as many as ``layers``.
         M, k: Set Twister's learned sums, and how many are multiplied.
         pool: ``"mean"``, ``"sum"`` or ``"sqrt"`` over neighbours.
         dropout: between layers; input_dropout: of the features; ``"auto"`` is 0.5 and 0.5 for many features, 0.3 and
@@ -78,6 +80,7 @@ class OneHopClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
         *,
         width: Any = "auto",
         layers: int = 1,
+        head_layers: Any = "auto",
         M: int = 2,
         k: int = 2,
         pool: str = "mean",
@@ -102,6 +105,7 @@ class OneHopClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
         self.model = model
         self.width = width
         self.layers = layers
+        self.head_layers = head_layers
         self.M = M
         self.k = k
         self.pool = pool
@@ -138,8 +142,8 @@ class OneHopClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
         """
         self.__dict__.pop("network_", None)  # until all is well, it is not fitted
         names, array = ids_of(X), rows(self, X, reset=True)
-        given = settings.of_nodes(self.get_params(deep=False), array.shape[1])
         found, known = labels(y)
+        given = settings.of_nodes(self.get_params(deep=False), array.shape[1], int(known.sum()))
         if len(known) != array.shape[0]:
             raise InputError(f"y has {len(known)} labels, expected {array.shape[0]}, one per row of X")
         self.classes_, codes = classes(found, " (-1 is not a class but an unknown label)")
@@ -185,7 +189,8 @@ class OneHopClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
         Needs ``pip install 'settwister[tune]'``.
         """
         array, (found, known) = rows(self, X, reset=True), labels(y)
-        given = settings.of_nodes(self.get_params(deep=False), array.shape[1])
+        labelled = int(known.sum())
+        given = settings.of_nodes(self.get_params(deep=False), array.shape[1], labelled)
         # Read once for all trials; what they are trials of is written into the file.
         sets = neighbourhoods(edges, array.shape[0], ids_of(X), directed=given["directed"], loops=given["loops"])
         about = fingerprint(array, found, known, sets, validation)
@@ -197,7 +202,7 @@ class OneHopClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
             path=None if storage is None else Path(storage),
             tell=lambda done, note: print(f"trial {done}: {note}") if given["verbose"] else None,
             about=about,
-            features=array.shape[1],
+            size=(array.shape[1], labelled),
         )
         return self.set_params(**best).fit(X, y, sets, validation)  # type: ignore[no-any-return]
 
@@ -319,14 +324,14 @@ class OneHopClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
 
 
 def _network(given: dict[str, Any], in_dim: int, out_dim: int) -> nodes.NodeModel:
-    sizes = (given["width"],) * given["layers"]
+    sizes, head = (given["width"],) * given["layers"], (given["width"],) * given["head_layers"]
     common = {name: given[name] for name in ("dropout", "input_dropout")}
     if given["model"] == "mlp":
         return nodes.NodeMLP(in_dim, out_dim, sizes * 2, **common)
     common |= {name: given[name] for name in ("pool", "layer_norm", "residual")}
     if given["model"] == "deepsets":
-        return nodes.OneHopDeepSets(in_dim, out_dim, sizes, sizes, **common)
-    return nodes.OneHopSetTwister(in_dim, out_dim, sizes, sizes, given["M"], given["k"], **common)
+        return nodes.OneHopDeepSets(in_dim, out_dim, sizes, head, **common)
+    return nodes.OneHopSetTwister(in_dim, out_dim, sizes, head, given["M"], given["k"], **common)
 
 
 def _recipe(given: dict[str, Any], classes: NDArray[Any], *, selecting: bool) -> NodeRecipe:

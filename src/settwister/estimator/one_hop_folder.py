@@ -33,8 +33,6 @@ KEPT = (
     "best_epoch_",
 )
 CURVES = ("train_loss", "validation_loss", "validation_score")
-#: parameters that came later, with what a folder written before them means
-ADDED: dict[str, Any] = {}
 NETWORKS: dict[str, type[nodes.NodeModel]] = {
     "set_twister": nodes.OneHopSetTwister,
     "deepsets": nodes.OneHopDeepSets,
@@ -89,14 +87,17 @@ def read(estimator_type: type[Any], folder: Path) -> tuple[Any, dict[str, Any]]:
 
 
 def _parameters(given: Any, estimator_type: type[Any], classes: NDArray[Any], path: Path) -> dict[str, Any]:
-    found = parts.read_parameters(given, estimator_type, path, ADDED)
+    added = (
+        {"head_layers": given.get("layers")} if isinstance(given, dict) else {}
+    )  # folders from before it have as many
+    found = parts.read_parameters(given, estimator_type, path, added)
     weight = found["class_weight"]
     if isinstance(weight, dict) or (isinstance(weight, list) and len(weight) != len(classes)):
         raise InputError(f"{path} has class_weight={parts.shown(weight)}, expected a list of {len(classes)} numbers")
     if isinstance(weight, list):
         found["class_weight"] = dict(zip(classes.tolist(), weight, strict=True))
     try:
-        settings.of_nodes(found, features=1)
+        settings.of_nodes(found, features=1, labelled=1)
     except InputError as error:
         raise InputError(f"{path} has a parameter that cannot be: {error}") from None
     return found

@@ -17,17 +17,21 @@ LOSSES = ("squared", "absolute")
 MANY_FEATURES = 256
 MANY: dict[str, Any] = dict(width=256, dropout=0.5, input_dropout=0.5)
 FEW: dict[str, Any] = dict(width=64, dropout=0.3, input_dropout=0.2)
+#: with fewer known labels than so many per feature, "auto" has no hidden layer behind the sum
+FEW_LABELS = 2
 
 
-def of_nodes(given: Mapping[str, Any], features: int) -> dict[str, Any]:
-    """The settings of a :class:`~settwister.OneHopClassifier` for so many features, as plain Python."""
+def of_nodes(given: Mapping[str, Any], features: int, labelled: int) -> dict[str, Any]:
+    """A :class:`~settwister.OneHopClassifier`'s settings for so many features and known labels, as plain Python."""
     auto, M = MANY if features >= MANY_FEATURES else FEW, plain(given["M"])
+    auto = auto | {"head_layers": 0 if features * FEW_LABELS >= labelled else plain(given["layers"])}
     if isinstance(M, int) and M > 0:  # the branches share the width
         auto = auto | {"width": max(M, auto["width"] // M * M)}
     found = _common(
         {name: auto.get(name, value) if _is_auto(value) else value for name, value in given.items()}, NODE_MODELS
     )
     whole_number("layers", found["layers"])
+    whole_number("head_layers", found["head_layers"], least=0)
     if found["batch_size"] is not None:
         whole_number("batch_size", found["batch_size"])
     probability("input_dropout", found["input_dropout"])

@@ -24,6 +24,7 @@ SPACE: Space = dict(
     weight_decay=Log(1e-5, 1e-2),
     width=(64, 128, 256, 512),
     layers=(1, 2),
+    head_layers=(0, 1, 2),
     dropout=_DROPOUTS,
     input_dropout=_DROPOUTS,
     pool=("mean", "sum", "sqrt"),
@@ -33,7 +34,7 @@ SPACE: Space = dict(
     k=(2, 3),
 )
 #: settings that a model does not read
-UNREAD = {"set_twister": (), "deepsets": ("M", "k"), "mlp": ("M", "k", "pool", "layer_norm", "residual")}
+UNREAD = {"set_twister": (), "deepsets": ("M", "k"), "mlp": ("M", "k", "pool", "layer_norm", "residual", "head_layers")}
 
 
 def tuned(
@@ -45,7 +46,7 @@ def tuned(
     path: Path | None,
     tell: Callable[[int, str], None] = lambda done, note: None,
     about: str = "",
-    features: int | None = None,
+    size: tuple[int, int] | None = None,
 ) -> tuple[Settings, list[Trial]]:
     """The best settings that were found before the time was over, and all that were tried.
 
@@ -56,7 +57,7 @@ def tuned(
         trials: at most so many.
         path: a file of finished trials; those in it are not run again, and their time does not count.
         about: says what the trials are of; a file of trials of something else is refused.
-        features: how many there are, which decides what ``"auto"`` stands for in the first trial.
+        size: how many features and known labels there are, which decides what ``"auto"`` stands for in the first trial.
     """
     if time_limit is None and trials is None:
         raise InputError("neither time_limit nor trials was given, expected one of them: a search has to end")
@@ -64,8 +65,8 @@ def tuned(
         raise InputError(f"time_limit is {time_limit!r}, expected a number of seconds above 0")
     most = None if trials is None else whole_number("trials", plain(trials))
     given = {name: plain(value) for name, value in estimator.get_params().items()}
-    if features is not None:
-        given = of_nodes(given, features)
+    if size is not None:
+        given = of_nodes(given, *size)
     space = {name: options for name, options in SPACE.items() if name not in UNREAD[given["model"]]}
     fixed = {name: value for name, value in given.items() if name not in (*space, "random_state", "verbose")}
     # One seed for all trials, which then share their held-back nodes: a given one, so that the best is fitted again.
