@@ -1,11 +1,12 @@
 """How good is OneHopClassifier with nothing set? On the paper's citation graphs, beside gradient boosting that reads a
 node's own features only. Runs what is missing; docs/nodes_page.py puts it on the page.
 
-    SETTWISTER_DATA=... python docs/estimator_quality.py
+    SETTWISTER_DATA=... python docs/estimator_quality.py [cora] [citeseer] [pubmed]
 
 Run files are in results/quick/estimator. A few minutes; gradient boosting takes most of them.
 """
 
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -56,7 +57,7 @@ MODELS: dict[str, Callable[[Graph, Split, int], Any]] = {"OneHopClassifier": one
 
 if __name__ == "__main__":
     store = RunStore(ROOT / "results", "quick")
-    for name in GRAPHS:
+    for name in sys.argv[1:] or GRAPHS:
         try:
             graph = load(name)
         except InputError as error:
