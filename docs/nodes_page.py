@@ -50,7 +50,7 @@ REMARKS = {
 equal care for every method. Rows of five networks cost five times the others.""",
     "paper": "Every method has the paper's grid (or part of it, small networks first: below), and what comes on top of "
     "one the settings found for it.",
-    "tuned": "Every method has as many trials, in a space of its own (`experiments/nodes/methods.py`), the first three "
+    "tuned": "Every method has as many trials, in a space of its own (`experiments/nodes/methods.py`), the first ones "
     "its defaults under each scaling of the features. A trial is judged on validation nodes; where a split has few, on "
     "three splits of the nodes that are not for testing. One that falls behind the median of those before it is given "
     "up.",

@@ -6,7 +6,7 @@ import torch
 
 from graph_files import dense
 from settwister.functional import Csr
-from settwister.graphs import scaled, tf_idf
+from settwister.graphs import binned, scaled, tf_idf
 from settwister.graphs.features import from_entries
 from settwister.nn.features import row_normalised
 
@@ -48,3 +48,40 @@ def test_sparse_features_keep_their_gradients() -> None:
     weight = torch.randn(2, 4, requires_grad=True)
     (x.sum(weight) * torch.arange(3.0).unsqueeze(1)).sum().backward()
     torch.testing.assert_close(weight.grad, torch.tensor([[1.0] * 4, [0.0] * 4]))
+
+
+def by_hand(full: torch.Tensor, parts: int) -> list[list[float]]:
+    """The questions of every column, as columns of yes and no: presence first, then part by part."""
+    presence = [[float(value != 0) for value in column] for column in full.T.tolist()]
+    asked = []
+    for part in range(1, parts):
+        for number, column in enumerate(full.T.tolist()):
+            there = sorted(value for value in column if value != 0)
+            below = [there[len(there) * p // parts - 1] for p in range(1, part + 1) if len(there) * p // parts > 0]
+            if len(there) * part // parts == 0 or below[-1] == there[-1] or below[-1] in below[:-1]:
+                continue
+            asked.append([float(value != 0 and value > below[-1]) for value in full[:, number].tolist()])
+    return presence + asked
+
+
+@pytest.mark.parametrize("parts", [1, 2, 4, 7])
+def test_binned_asks_what_it_would_by_hand(parts: int) -> None:
+    """Columns that are empty, of one value, of few, and of many; negative values too."""
+    made = np.random.default_rng(0)
+    full = torch.from_numpy(made.normal(size=(30, 6))).float()
+    full[:, 0] = 0
+    full[:, 1] = full[:, 1].sign().clamp(min=0)
+    full[:, 2] = (3 * full[:, 2]).round()
+    full[made.random(full.shape) < 0.5] = 0
+    rows, columns = full.nonzero().T.numpy()
+    sparse = from_entries(rows, columns, full.numpy()[rows, columns], *full.shape)
+    wanted = torch.tensor(by_hand(full, parts)).T
+    for found in (binned(full, parts), binned(sparse, parts)):
+        torch.testing.assert_close(dense(found), wanted)
+        assert found.transpose is not None
+
+
+def test_binned_leaves_yes_and_no_as_they_are() -> None:
+    x = from_entries(np.array([0, 1, 1]), np.array([1, 0, 1]), None, 3, 2)
+    torch.testing.assert_close(dense(binned(x)), dense(x))
+    assert binned(torch.zeros(3, 2)).num_elements == 2

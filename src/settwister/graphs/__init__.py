@@ -1,6 +1,6 @@
 """Graphs: features, neighbour sets, labels, splits, and where they come from."""
 
-from settwister.graphs.features import SCALINGS, scaled, tf_idf
+from settwister.graphs.features import SCALINGS, binned, scaled, tf_idf
 from settwister.graphs.folder import open_folder, save_folder
 from settwister.graphs.graph import Graph, neighbour_sets
 from settwister.graphs.pyg import from_pyg
@@ -13,6 +13,7 @@ __all__ = [
     "Graph",
     "Split",
     "available",
+    "binned",
     "from_pyg",
     "load",
     "neighbour_sets",

@@ -104,9 +104,53 @@ def tf_idf(x: Tensor | Csr) -> Tensor | Csr:
     return Csr(x.ptr, x.index, x.num_elements, torch.from_numpy(found.data).float(), x.transpose)
 
 
+def binned(x: Tensor | Csr, parts: int = 4) -> Csr:
+    """Every column as yes-or-no columns: is it there, and above each quartile of the values that are.
+
+    So a network can tell much from little, as trees do. Questions that no value answers otherwise than the one before
+    are left out: a column of 0 and 1 stays one column.
+
+    Args:
+        parts: into how many equal shares the values of a column are cut.
+
+    >>> binned(torch.tensor([[0.0, 1.0], [3.0, 1.0], [5.0, 0.0]]), parts=2)  # the second column has one value
+    Csr(3 sets of 3 elements, 5 entries)
+    """
+    if isinstance(x, Tensor):
+        rows, columns = x.nonzero().unbind(1)
+        values, num_columns = x[rows, columns].double(), x.shape[1]
+    else:
+        rows, columns, num_columns = x.rows, x.index.long(), x.num_elements
+        values = torch.ones(len(columns), dtype=torch.float64) if x.weight is None else x.weight.double()
+    order = torch.from_numpy(np.lexsort((values.numpy(), columns.numpy())))
+    counts = torch.bincount(columns, minlength=num_columns)
+    ends = counts.cumsum(0)
+    kept_rows, kept_columns, made = [rows], [columns], num_columns
+    before = torch.full((num_columns,), -torch.inf, dtype=torch.float64)  # everything that is there is above it
+    largest = torch.zeros_like(before)
+    largest[counts > 0] = values[order][ends[counts > 0] - 1]
+    for part in range(1, parts):
+        threshold = torch.full_like(before, torch.inf)
+        place = ends - counts + (counts * part) // parts - 1  # the last value of the part below
+        there = (counts * part) // parts > 0
+        threshold[there] = values[order][place[there]]
+        asked = there & (threshold > before) & (threshold < largest)
+        number = torch.cumsum(asked, 0) - 1 + made
+        above = asked[columns] & (values > threshold[columns])
+        kept_rows.append(rows[above])
+        kept_columns.append(number[columns[above]])
+        before = torch.where(asked, threshold, before)
+        made += int(asked.sum())
+    found = Csr.from_pairs(
+        torch.cat(kept_rows), torch.cat(kept_columns), x.shape[0] if isinstance(x, Tensor) else x.num_sets, made
+    )
+    return found.with_transpose()
+
+
 #: what can be done with features before a model reads them
 SCALINGS: dict[str, Callable[[Tensor | Csr], Tensor | Csr]] = {
     "none": lambda x: x,
     "deviation": scaled,
     "tf_idf": tf_idf,
+    "binned": binned,
 }

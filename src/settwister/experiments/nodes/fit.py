@@ -87,7 +87,8 @@ def _member(
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(int(stream(seed, "initialisation").integers(2**62)))
         extra = graph.num_classes if method.collective else 0
-        model = method.build(graph.num_features + extra, graph.num_classes, given)
+        width = x.shape[1] if isinstance(x, Tensor) else x.num_elements
+        model = method.build(width + extra, graph.num_classes, given)
     recipe = replace(recipe, **varied)
     found: NodeTrained
     if method.collective:
