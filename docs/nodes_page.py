@@ -61,7 +61,7 @@ def text() -> str:
     parts = [HEAD + pairwise_table()]
     for protocol in PROTOCOLS:
         rows = node_rows(node_cells(), RunStore(ROOT / "results", protocol))
-        found = table(rows) + searched(rows) if rows else "Not run yet."
+        found = table(rows) + searched(rows, protocol) if rows else "Not run yet."
         parts.append(f"## {TITLES[protocol]}\n\n{REMARKS[protocol]}\n\n{found}\n")
     return "\n".join([*parts, estimator_table()])
 
@@ -81,16 +81,18 @@ def table(rows: list[Row]) -> str:
     return "\n".join(lines)
 
 
-def searched(rows: list[Row]) -> str:
-    """How many settings were tried, by graph and number."""
-    tried: dict[str, dict[int, list[str]]] = {}
+def searched(rows: list[Row], protocol: str) -> str:
+    """How many settings were tried, by graph and number; of the grid, which is not as large for every method."""
+    tried: dict[str, dict[str, list[str]]] = {}
     for row in rows:
-        count = row.runs[0].get("trials", 0)
+        cell, count = row.cell, row.runs[0].get("trials", 0)
         if count:
-            tried.setdefault(row.cell.task, {}).setdefault(count, []).append(NAMES.get(row.cell.model, row.cell.model))
+            whole = len(METHODS[cell.model].combinations(cell.task)) if protocol == "paper" else 0
+            share = f"{count} of {whole}" if whole else str(count)
+            tried.setdefault(cell.task, {}).setdefault(share, []).append(NAMES.get(cell.model, cell.model))
     parts = []
     for graph, by_count in tried.items():
-        counts = [f"{count} for {', '.join(names)}" for count, names in by_count.items()]
+        counts = [f"{share} for {', '.join(names)}" for share, names in by_count.items()]
         parts.append(f"{graph}: {'; '.join(counts)}")
     return f"\n\nSettings tried per method, on split 0: {'. '.join(parts)}." if parts else ""
 

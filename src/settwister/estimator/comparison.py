@@ -13,14 +13,14 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 
 from settwister._checks import choice
 from settwister.estimator.inputs import features
-from settwister.estimator.one_hop import AVERAGE, OneHopClassifier
+from settwister.estimator.one_hop import OneHopClassifier
 from settwister.estimator.table import TableClassifier, TableGraph
 from settwister.evaluation import Evaluation, evaluate
 from settwister.experiments.nodes.fit import fit
 from settwister.experiments.nodes.methods import METHODS
 from settwister.graphs import Graph, Split
 from settwister.report import LeaderboardRow
-from settwister.training.node_recipe import NodeRecipe
+from settwister.training.node_recipe import AVERAGE, NodeRecipe
 from settwister.training.node_trainer import score
 
 #: by name: what people call it

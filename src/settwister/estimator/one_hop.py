@@ -22,11 +22,10 @@ from settwister.estimator.tuning import fingerprint, tuned
 from settwister.evaluation import expected_calibration_error, temperature
 from settwister.functional.neighbour_sum import Csr
 from settwister.nn import nodes
-from settwister.training.node_recipe import NodeRecipe
+from settwister.training.node_recipe import AVERAGE, NodeRecipe
 from settwister.training.node_trainer import Labelled, Tell, node_logits, train_nodes
 
 WITHOUT_VALIDATION = 200  # epochs, where there are too few labels to choose by
-AVERAGE = 0.95  # how much of the running average of weights a step leaves: steadier than the weights of one epoch
 SPREAD = 1.0  # of the logarithm of temperatures, see evaluation.temperature
 
 

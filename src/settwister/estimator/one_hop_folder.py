@@ -87,10 +87,9 @@ def read(estimator_type: type[Any], folder: Path) -> tuple[Any, dict[str, Any]]:
 
 
 def _parameters(given: Any, estimator_type: type[Any], classes: NDArray[Any], path: Path) -> dict[str, Any]:
-    added = (
-        {"head_layers": given.get("layers")} if isinstance(given, dict) else {}
-    )  # folders from before it have as many
-    found = parts.read_parameters(given, estimator_type, path, added)
+    # Folders from before head_layers was a parameter have as many as layers.
+    before = {"head_layers": given.get("layers")} if isinstance(given, dict) else {}
+    found = parts.read_parameters(given, estimator_type, path, before)
     weight = found["class_weight"]
     if isinstance(weight, dict) or (isinstance(weight, list) and len(weight) != len(classes)):
         raise InputError(f"{path} has class_weight={parts.shown(weight)}, expected a list of {len(classes)} numbers")

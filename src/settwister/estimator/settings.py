@@ -24,7 +24,7 @@ FEW_LABELS = 2
 def of_nodes(given: Mapping[str, Any], features: int, labelled: int) -> dict[str, Any]:
     """A :class:`~settwister.OneHopClassifier`'s settings for so many features and known labels, as plain Python."""
     auto, M = MANY if features >= MANY_FEATURES else FEW, plain(given["M"])
-    auto = auto | {"head_layers": 0 if features * FEW_LABELS >= labelled else plain(given["layers"])}
+    auto = auto | {"head_layers": 0 if features * FEW_LABELS > labelled else plain(given["layers"])}
     if isinstance(M, int) and M > 0:  # the branches share the width
         auto = auto | {"width": max(M, auto["width"] // M * M)}
     found = _common(

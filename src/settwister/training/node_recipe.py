@@ -7,6 +7,9 @@ from typing import Any
 from settwister._checks import flag, whole_number
 from settwister.errors import InputError
 
+#: how much of the running average of weights a step leaves, where one is kept: steadier than the weights of one epoch
+AVERAGE = 0.95
+
 
 @dataclass(frozen=True)
 class NodeRecipe:

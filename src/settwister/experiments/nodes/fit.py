@@ -10,7 +10,6 @@ from sklearn.metrics import f1_score
 from torch import Tensor
 
 from settwister.experiments.nodes.methods import Method
-from settwister.functional.neighbour_sum import Csr
 from settwister.functional.propagation import NORMALISATIONS, label_propagation, normalised
 from settwister.graphs import SCALINGS, Graph, Split
 from settwister.tasks.streams import stream
@@ -54,9 +53,9 @@ def fit(
     validation = Labelled(split.validation, graph.y[split.validation])
     if method.build is None:
         return _propagated(graph, train, validation)
-    x = SCALINGS[settings.get("scaling", "none")](graph.x)
+    graph = replace(graph, x=SCALINGS[settings.get("scaling", "none")](graph.x))
     members = [
-        _member(method, graph, x, train, validation, settings, recipe, _member_seed(seed, number), tell, stop)
+        _member(method, graph, train, validation, settings, recipe, _member_seed(seed, number), tell, stop)
         for number in range(method.members)
     ]
     fitted = members[0] if len(members) == 1 else _averaged(members, validation, balanced=recipe.balanced)
@@ -70,7 +69,6 @@ def fit(
 def _member(
     method: Method,
     graph: Graph,
-    x: Tensor | Csr,
     train: Labelled,
     validation: Labelled,
     settings: Settings,
@@ -87,14 +85,13 @@ def _member(
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(int(stream(seed, "initialisation").integers(2**62)))
         extra = graph.num_classes if method.collective else 0
-        width = x.shape[1] if isinstance(x, Tensor) else x.num_elements
-        model = method.build(width + extra, graph.num_classes, given)
+        model = method.build(graph.num_features + extra, graph.num_classes, given)
     recipe = replace(recipe, **varied)
     found: NodeTrained
     if method.collective:
-        found = train_collective(model, x, graph.neighbours, train, validation, recipe, seed, tell=tell)
+        found = train_collective(model, graph.x, graph.neighbours, train, validation, recipe, seed, tell=tell)
     else:
-        found = train_nodes(model, x, graph.neighbours, train, validation, recipe, seed, tell, stop)
+        found = train_nodes(model, graph.x, graph.neighbours, train, validation, recipe, seed, tell, stop)
     return Fitted(
         found.probabilities,
         found.validation,

@@ -73,7 +73,7 @@ def raced(method: Method, graph: Graph, split: Split, recipe: NodeRecipe, seed: 
 
 
 def _is_behind(stage: str, best: float, earlier: Sequence[Trial]) -> bool:
-    known = [trial.facts["reached"][stage] for trial in earlier if stage in trial.facts["reached"]]
+    known = [trial.facts["reached"][stage] for trial in earlier if stage in trial.facts.get("reached", {})]
     return len(known) >= UNHURRIED and best < median(known)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from settwister.errors import InputError
 from settwister.graphs import SCALINGS
 from settwister.nn import nodes
+from settwister.training.node_recipe import AVERAGE
 from settwister.training.search import Log, Settings, Space
 
 RATES = (1e-3, 5e-3, 1e-2)
@@ -16,7 +17,7 @@ LAYERS = (2, 3)
 #: what the tuned search begins with where a method's settings do not say
 STANDARD: Settings = dict(
     weight_decay=5e-4,
-    average=0.95,
+    average=AVERAGE,
     dropout=0.5,
     input_dropout=0.5,
     layer_norm=False,
@@ -115,7 +116,7 @@ _DROPOUTS = (0.0, 0.2, 0.35, 0.5, 0.65, 0.8)
 _SPACE: dict[str, Any] = dict(
     rate=Log(1e-3, 3e-2),
     weight_decay=Log(1e-5, 1e-2),
-    average=(0.0, 0.95),
+    average=(0.0, AVERAGE),
     width=(64, 128, 256, 512),
     dropout=_DROPOUTS,
     scaling=tuple(SCALINGS),
