@@ -238,7 +238,7 @@ def test_a_failed_fit_leaves_it_unfitted(graph: Example) -> None:
         (dict(class_weight={7: 2.0}), "class_weight names 7, expected classes: 0, 1, 2"),
         (dict(class_weight={0: 0.0}), "class_weight[0] is 0.0, expected a number above 0"),
         (dict(class_weight={0: "x"}), "class_weight[0] is 'x'"),
-        (dict(scale="yes"), "scale is 'yes', expected one of 'auto', True, False"),
+        (dict(scale="yes"), "scale is 'yes', expected one of 'auto', 'binned', True, False"),
         (dict(directed="no"), "directed is 'no', expected one of True, False"),
         (dict(verbose=-1), "verbose is -1"),
         (dict(learning_rate=1e30), "training ended in NaN"),

@@ -263,6 +263,28 @@ def test_another_scaling_is_refused(folder: Path, tensors: dict[str, NDArray[Any
     assert "scaling.safetensors does not hold 3 means and positive deviations" in message
 
 
+@pytest.mark.parametrize(
+    "thresholds",
+    [
+        np.zeros(3),
+        np.zeros((3, 4)),
+        np.zeros((3, 3), dtype=np.float32),
+        np.array([[np.nan, 0.0, 0.0]]),
+        np.array([[-np.inf, 0.0, 0.0]]),
+        np.array([[1.0, 0.0, 0.0], [np.inf, np.inf, np.inf], [0.5, 1.0, 1.0]]),
+    ],
+)
+def test_other_thresholds_are_refused(folder: Path, thresholds: NDArray[Any]) -> None:
+    save_file({"thresholds": thresholds}, folder / "scaling.safetensors")
+    message = refusal(lambda: OneHopClassifier.load(folder))
+    assert "scaling.safetensors does not hold rising thresholds of 3 columns" in message
+
+
+def test_thresholds_without_a_network_for_them_are_refused(folder: Path) -> None:
+    save_file({"thresholds": np.array([[1.0, np.inf, 2.0]])}, folder / "scaling.safetensors")
+    assert "expected 5 and 3 by estimator.json" in refusal(lambda: OneHopClassifier.load(folder))
+
+
 def test_weights_that_are_not_finite_are_refused(folder: Path) -> None:
     path = folder / "network" / "model.safetensors"
     path.write_bytes(path.read_bytes()[:-4] + np.float32(np.nan).tobytes())
@@ -339,3 +361,12 @@ def test_a_folder_of_an_old_format_opens_for_ever(name: str) -> None:
     assert model.predict(X, recorded["edges"]).tolist() == recorded["predictions"]
     assert model.classes_.tolist() == ["cat", "dog", "owl"]
     assert model.head_layers == model.layers, "from before the network behind the sum had its own depth"
+
+
+def test_a_folder_of_binned_features_opens_for_ever() -> None:
+    folder = OLD.with_name("classifier-v1-binned")
+    recorded = json.loads(folder.with_suffix(".json").read_text())
+    model = OneHopClassifier.load(folder)
+    found = model.predict_proba(recorded["X"], recorded["edges"])
+    np.testing.assert_allclose(found, recorded["probabilities"], rtol=1e-5, atol=1e-6)
+    assert model.predict(recorded["X"], recorded["edges"]).tolist() == recorded["predictions"]

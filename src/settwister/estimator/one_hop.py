@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
-import scipy.sparse
 import torch
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -17,7 +16,8 @@ from settwister.errors import InputError
 from settwister.estimator import one_hop_folder, settings
 from settwister.estimator.edges import neighbourhoods
 from settwister.estimator.folder import MARKER
-from settwister.estimator.inputs import classes, features, held_back, ids_of, labels, lean, rows, seed_of, standard
+from settwister.estimator.inputs import classes, held_back, ids_of, labels, rows, seed_of
+from settwister.estimator.scaling import learned
 from settwister.estimator.tuning import fingerprint, tuned
 from settwister.evaluation import expected_calibration_error, temperature
 from settwister.functional.neighbour_sum import Csr
@@ -50,7 +50,10 @@ class OneHopClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
         batch_size: nodes per step; None takes all in one.
         validation_fraction: of the labelled nodes.
         class_weight: None, ``"balanced"`` (classes count alike, however large), or a weight for each class.
-        scale: ``"auto"`` standardises columns unless the features are mostly zeros; ``True`` always, ``False`` never.
+        scale: ``True`` standardises columns; ``"binned"`` turns each into yes-or-no columns, as in
+            :func:`~settwister.graphs.binned`; ``False`` does neither. ``"auto"`` standardises, unless features are
+            mostly zeros: then those that are not just 0 and 1 are binned if there are two known labels for every
+            feature, and all left as they are if not.
         directed: only sources of edges are neighbours; loops: a node may be its own.
         calibrate: divide the logits by a temperature fitted to the held-back nodes.
         random_state: a number for the same outcome every time.
@@ -151,13 +154,13 @@ class OneHopClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
         labelled, numbers = torch.from_numpy(known.nonzero()[0]), torch.from_numpy(codes)
         train = Labelled(labelled[~held], numbers[~held])
         validating = Labelled(labelled[held], numbers[held]) if bool(held.any()) else None
-        self._fit_scale(array, train.nodes.numpy(), given["scale"])
-        x = self._scaled(array)
+        self.scaling_ = learned(array, train.nodes.numpy(), given["scale"], len(labelled))
+        x = self.scaling_(array)
         sets = neighbourhoods(edges, array.shape[0], names, directed=given["directed"], loops=given["loops"])
         self.saw_edges_ = len(sets.index) > 0
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            network = _network(given, array.shape[1], len(self.classes_))
+            network = _network(given, self.scaling_.width(array.shape[1]), len(self.classes_))
         recipe = _recipe(given, self.classes_, selecting=validating is not None)
         trained = train_nodes(network, x, sets, train, validating, recipe, seed, tell or self._tell)
         if not bool(trained.probabilities.isfinite().all()):
@@ -209,29 +212,6 @@ class OneHopClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
         if self.verbose and epoch % self.verbose == 0:
             print(f"epoch {epoch}: {note}")
 
-    # ---- features ---------------------------------------------------------------------------------------------------
-
-    def _fit_scale(self, array: Any, train: NDArray[Any], wanted: Any) -> None:
-        """Mean and deviation of dense columns over the training nodes; None where features stay as they are."""
-        self.mean_: NDArray[np.float64] | None = None
-        self.scale_: NDArray[np.float64] | None = None
-        if wanted is False:
-            return
-        compact = lean(array)
-        if scipy.sparse.issparse(compact):
-            if wanted == "auto":
-                return
-            if scipy.sparse.issparse(array):
-                raise InputError("scale is True with sparse X, expected 'auto' or False: centring would make it dense")
-            compact = array
-        self.mean_, self.scale_ = standard(compact[train].astype(np.float64))
-
-    def _scaled(self, array: Any) -> Tensor | Csr:
-        if self.mean_ is None or self.scale_ is None:
-            return features(array)
-        dense = array.toarray() if scipy.sparse.issparse(array) else array
-        return torch.from_numpy((dense - self.mean_) / self.scale_).float()
-
     # ---- probabilities ----------------------------------------------------------------------------------------------
 
     def _calibrate(self, x: Tensor | Csr, sets: Csr, validation: Labelled | None, wanted: bool) -> None:
@@ -258,7 +238,7 @@ class OneHopClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
                 stacklevel=3,
             )
         sets = neighbourhoods(edges, array.shape[0], names, directed=self.directed, loops=self.loops)
-        found = node_logits(self.network_, self._scaled(array), sets) / self.temperature_
+        found = node_logits(self.network_, self.scaling_(array), sets) / self.temperature_
         if not bool(found.isfinite().all()):
             odd = int((~found.isfinite().all(1)).nonzero()[0])
             raise InputError(

@@ -2,7 +2,7 @@
 
     estimator.json          classes, temperature, scores, curves
     network/                a model of nodes
-    scaling.safetensors     mean and deviation of the columns, where they are standardised
+    scaling.safetensors     mean and deviation of the columns, or their thresholds, where features are scaled
 
 What the folders of all estimators share is in ``folder``.
 """
@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from safetensors.numpy import save_file
 
@@ -19,6 +20,7 @@ from settwister.errors import InputError
 from settwister.estimator import folder as parts
 from settwister.estimator import folder_weights as weights
 from settwister.estimator import settings
+from settwister.estimator.scaling import Binned, Scaling, Standardised, Unscaled
 from settwister.nn import nodes
 
 #: what is kept of a fitted classifier beside its network and scaling
@@ -32,6 +34,7 @@ KEPT = (
     "n_iter_",
     "best_epoch_",
 )
+SCALING = "scaling.safetensors"
 CURVES = ("train_loss", "validation_loss", "validation_score")
 NETWORKS: dict[str, type[nodes.NodeModel]] = {
     "set_twister": nodes.OneHopSetTwister,
@@ -55,12 +58,12 @@ def write(estimator: Any, staging: Path, more: dict[str, Any] | None = None) -> 
         content["parameters"]["class_weight"] = listed
     content |= {
         "classes": parts.classes_to_json(estimator.classes_),
-        "scaled": estimator.mean_ is not None,
+        "scaled": bool(estimator.scaling_.arrays()),
         "fitted": {name: getattr(estimator, name) for name in KEPT},
     }
     estimator.network_.save_pretrained(staging / "network")
-    if estimator.mean_ is not None:
-        save_file({"mean": estimator.mean_, "scale": estimator.scale_}, staging / "scaling.safetensors")
+    if arrays := estimator.scaling_.arrays():
+        save_file(arrays, staging / SCALING)
     parts.write_json(staging, content | (more or {}))
 
 
@@ -78,11 +81,9 @@ def read(estimator_type: type[Any], folder: Path) -> tuple[Any, dict[str, Any]]:
     parts.set_feature_names(found, content.get("feature_names"), path)
     if not isinstance(content.get("scaled"), bool):
         raise InputError(f"{path} has scaled={parts.shown(content.get('scaled'))}, expected true or false")
-    found.mean_, found.scale_ = None, None
-    if content["scaled"]:
-        found.mean_, found.scale_ = _read_scaling(folder / "scaling.safetensors", found.n_features_in_)
-    expected = NETWORKS[found.model]
-    found.network_ = weights.read_network(folder / "network", expected, found.n_features_in_, len(classes))
+    found.scaling_ = _read_scaling(folder / SCALING, found.n_features_in_) if content["scaled"] else Unscaled()
+    width = found.scaling_.width(found.n_features_in_)
+    found.network_ = weights.read_network(folder / "network", NETWORKS[found.model], width, len(classes))
     return found, content
 
 
@@ -117,8 +118,21 @@ def _fitted(given: Any, path: Path) -> dict[str, Any]:
     return fields.given | {"validation_score_": math.nan if score is None else score, "curves_": curves}
 
 
-def _read_scaling(path: Path, width: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _read_scaling(path: Path, width: int) -> Scaling:
+    """The scaling whose arrays are in a file."""
     found = weights.read_arrays(path)
+    if sorted(found) == ["thresholds"]:
+        return Binned(torch.from_numpy(_thresholds(found["thresholds"], width, path)))
     if not weights.are_finite(found, {"mean": width, "scale": width}) or not bool((found["scale"] > 0).all()):
         raise InputError(f"{path} does not hold {width} means and positive deviations, expected what save wrote")
-    return found["mean"], found["scale"]
+    return Standardised(found["mean"], found["scale"])
+
+
+def _thresholds(given: NDArray[Any], width: int, path: Path) -> NDArray[np.float64]:
+    """Rising ones of every column; infinite where there is no question."""
+    right = given.ndim == 2 and given.shape[1] == width and given.dtype == np.float64
+    right = right and not bool((np.isnan(given) | (given == -np.inf)).any())
+    asked = np.where(np.isfinite(given), given, -np.inf) if right else given
+    if not right or bool((np.maximum.accumulate(asked, axis=0) > given).any()):
+        raise InputError(f"{path} does not hold rising thresholds of {width} columns, expected what save wrote")
+    return given

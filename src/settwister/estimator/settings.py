@@ -17,14 +17,13 @@ LOSSES = ("squared", "absolute")
 MANY_FEATURES = 256
 MANY: dict[str, Any] = dict(width=256, dropout=0.5, input_dropout=0.5)
 FEW: dict[str, Any] = dict(width=64, dropout=0.3, input_dropout=0.2)
-#: with fewer known labels than so many per feature, "auto" has no hidden layer behind the sum
-FEW_LABELS = 2
+LABELS_PER_FEATURE = 2
 
 
 def of_nodes(given: Mapping[str, Any], features: int, labelled: int) -> dict[str, Any]:
     """A :class:`~settwister.OneHopClassifier`'s settings for so many features and known labels, as plain Python."""
     auto, M = MANY if features >= MANY_FEATURES else FEW, plain(given["M"])
-    auto = auto | {"head_layers": 0 if features * FEW_LABELS > labelled else plain(given["layers"])}
+    auto = auto | {"head_layers": 0 if few_labels(features, labelled) else plain(given["layers"])}
     if isinstance(M, int) and M > 0:  # the branches share the width
         auto = auto | {"width": max(M, auto["width"] // M * M)}
     found = _common(
@@ -37,9 +36,14 @@ def of_nodes(given: Mapping[str, Any], features: int, labelled: int) -> dict[str
     probability("input_dropout", found["input_dropout"])
     for name in ("layer_norm", "residual", "directed", "loops", "calibrate"):
         flag(name, found[name])
-    choice("scale", found["scale"], ("auto", True, False))
+    choice("scale", found["scale"], ("auto", "binned", True, False))
     _class_weight(found["class_weight"])
     return found
+
+
+def few_labels(features: int, labelled: int) -> bool:
+    """Whether there are so few known labels for each feature that "auto" makes no more of it than it has to."""
+    return labelled < LABELS_PER_FEATURE * features
 
 
 def of_sets(given: Mapping[str, Any]) -> dict[str, Any]:

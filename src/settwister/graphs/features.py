@@ -107,8 +107,7 @@ def tf_idf(x: Tensor | Csr) -> Tensor | Csr:
 def binned(x: Tensor | Csr, parts: int = 4) -> Csr:
     """Every column as yes-or-no columns: is it there, and above each quartile of the values that are.
 
-    So a network can tell much from little, as trees do. Questions that no value answers otherwise than the one before
-    are left out: a column of 0 and 1 stays one column.
+    So a network can tell much from little, as trees do. A column of 0 and 1 stays one column.
 
     Args:
         parts: into how many equal shares the values of a column are cut.
@@ -116,35 +115,63 @@ def binned(x: Tensor | Csr, parts: int = 4) -> Csr:
     >>> binned(torch.tensor([[0.0, 1.0], [3.0, 1.0], [5.0, 0.0]]), parts=2)  # the second column has one value
     Csr(3 sets of 3 elements, 5 entries)
     """
-    if isinstance(x, Tensor):
-        rows, columns = x.nonzero().unbind(1)
-        values, num_columns = x[rows, columns].double(), x.shape[1]
-    else:
-        rows, columns, num_columns = x.rows, x.index.long(), x.num_elements
-        values = torch.ones(len(columns), dtype=torch.float64) if x.weight is None else x.weight.double()
-    order = torch.from_numpy(np.lexsort((values.numpy(), columns.numpy())))
+    return above(x, thresholds(x, parts))
+
+
+def thresholds(x: Tensor | Csr, parts: int = 4) -> Tensor:
+    """(parts - 1, d) what cuts each column's values, zeros left aside, into equal shares.
+
+    Infinite where no value is above, or where the threshold before it asks the same.
+    """
+    _, columns, values = _entries(x)
+    num_columns = x.shape[1] if isinstance(x, Tensor) else x.num_elements
+    ordered = values[torch.from_numpy(np.lexsort((values.numpy(), columns.numpy())))]
     counts = torch.bincount(columns, minlength=num_columns)
     ends = counts.cumsum(0)
-    kept_rows, kept_columns, made = [rows], [columns], num_columns
     before = torch.full((num_columns,), -torch.inf, dtype=torch.float64)  # everything that is there is above it
     largest = torch.zeros_like(before)
-    largest[counts > 0] = values[order][ends[counts > 0] - 1]
-    for part in range(1, parts):
-        threshold = torch.full_like(before, torch.inf)
-        place = ends - counts + (counts * part) // parts - 1  # the last value of the part below
-        there = (counts * part) // parts > 0
-        threshold[there] = values[order][place[there]]
-        asked = there & (threshold > before) & (threshold < largest)
-        number = torch.cumsum(asked, 0) - 1 + made
-        above = asked[columns] & (values > threshold[columns])
-        kept_rows.append(rows[above])
-        kept_columns.append(number[columns[above]])
-        before = torch.where(asked, threshold, before)
-        made += int(asked.sum())
-    found = Csr.from_pairs(
-        torch.cat(kept_rows), torch.cat(kept_columns), x.shape[0] if isinstance(x, Tensor) else x.num_sets, made
-    )
-    return found.with_transpose()
+    largest[counts > 0] = ordered[ends[counts > 0] - 1]
+    found = torch.full((parts - 1, num_columns), torch.inf, dtype=torch.float64)
+    for part, row in enumerate(found, 1):
+        below = (counts * part) // parts
+        there = below > 0
+        last = torch.full_like(before, torch.inf)
+        last[there] = ordered[(ends - counts + below - 1)[there]]
+        asked = (last > before) & (last < largest)
+        row[asked] = before[asked] = last[asked]
+    return found
+
+
+def above(x: Tensor | Csr, limits: Tensor) -> Csr:
+    """Yes-or-no columns: is a column there, and, behind all of these, is it above each of its finite thresholds.
+
+    Args:
+        limits: (parts - 1, d) as :func:`thresholds` gives them, perhaps those of other nodes.
+    """
+    rows, columns, values = _entries(x)
+    asked = limits.isfinite()
+    numbers = asked.flatten().cumsum(0).view_as(limits) - 1 + limits.shape[1]
+    kept_rows, kept_columns = [rows], [columns]
+    for limit, number in zip(limits, numbers, strict=True):
+        yes = values > limit[columns]
+        kept_rows.append(rows[yes])
+        kept_columns.append(number[columns[yes]])
+    num_rows, num_columns = x.shape[0] if isinstance(x, Tensor) else x.num_sets, binned_width(limits)
+    return Csr.from_pairs(torch.cat(kept_rows), torch.cat(kept_columns), num_rows, num_columns).with_transpose()
+
+
+def binned_width(limits: Tensor) -> int:
+    """How many columns :func:`above` makes by these thresholds."""
+    return limits.shape[1] + int(limits.isfinite().sum())
+
+
+def _entries(x: Tensor | Csr) -> tuple[Tensor, Tensor, Tensor]:
+    """The rows, columns and values of all that is not zero."""
+    if isinstance(x, Tensor):
+        rows, columns = x.nonzero().unbind(1)
+        return rows, columns, x[rows, columns].double()
+    values = torch.ones(len(x.index), dtype=torch.float64) if x.weight is None else x.weight.double()
+    return x.rows, x.index.long(), values
 
 
 #: what can be done with features before a model reads them
