@@ -48,12 +48,12 @@ TITLES = {
 REMARKS = {
     "quick": """No setting was searched: they are those of `experiments/nodes/methods.py`, set by hand and not with
 equal care for every method. Rows of five networks cost five times the others.""",
-    "paper": "Every method has the paper's grid (or part of it, small networks first: below), and what comes on top of "
-    "one the settings found for it.",
-    "tuned": "Every method has as many trials, in a space of its own (`experiments/nodes/methods.py`), the first ones "
-    "its defaults under each scaling of the features. A trial is judged on validation nodes; where a split has few, on "
-    "three splits of the nodes that are not for testing. One that falls behind the median of those before it is given "
-    "up.",
+    "paper": """Every method has the paper's grid (or part of it, small networks first: below), and what comes on top of
+one the settings found for it. The activation of DeepSets and Set Twister is in it, tanh or relu: the paper has tanh in
+"most" of its experiments and does not say in which. On Friendster features are standardised, as in the paper.""",
+    "tuned": """Every method has as many trials, in a space of its own (`experiments/nodes/methods.py`), the first ones
+its defaults under each scaling of the features. A trial is judged on validation nodes; where a split has few, on three
+splits of the nodes that are not for testing. One that falls behind the median of those before it is given up.""",
 }
 
 
@@ -61,12 +61,18 @@ def text() -> str:
     parts = [HEAD + pairwise_table()]
     for protocol in PROTOCOLS:
         rows = node_rows(node_cells(), RunStore(ROOT / "results", protocol))
-        found = table(rows) + searched(rows, protocol) if rows else "Not run yet."
+        found = table(rows, protocol) + searched(rows, protocol) if rows else "Not run yet."
         parts.append(f"## {TITLES[protocol]}\n\n{REMARKS[protocol]}\n\n{found}\n")
     return "\n".join([*parts, estimator_table()])
 
 
-def table(rows: list[Row]) -> str:
+def name_of(model: str, protocol: str) -> str:
+    """A method's name; under the tuned protocol no settings but those that were found are anybody's defaults."""
+    name = NAMES.get(model, model)
+    return name.replace(", our defaults", "") if protocol == "tuned" else name
+
+
+def table(rows: list[Row], protocol: str) -> str:
     graphs = [graph for graph in paper.table("nodes")["columns"] if any(row.cell.task == graph for row in rows)]
     winners = {}
     for graph in graphs:
@@ -77,7 +83,7 @@ def table(rows: list[Row]) -> str:
     for model in METHODS:
         if any((model, graph) in by_cell for graph in graphs):
             cells = [_cell(by_cell.get((model, graph)), model in winners[graph]) for graph in graphs]
-            lines.append(f"| {NAMES.get(model, model)} | " + " | ".join(cells) + " |")
+            lines.append(f"| {name_of(model, protocol)} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
 
 
@@ -89,7 +95,7 @@ def searched(rows: list[Row], protocol: str) -> str:
         if count:
             whole = len(METHODS[cell.model].combinations(cell.task)) if protocol == "paper" else 0
             share = f"{count} of {whole}" if whole else str(count)
-            tried.setdefault(cell.task, {}).setdefault(share, []).append(NAMES.get(cell.model, cell.model))
+            tried.setdefault(cell.task, {}).setdefault(share, []).append(name_of(cell.model, protocol))
     parts = []
     for graph, by_count in tried.items():
         counts = [f"{share} for {', '.join(names)}" for share, names in by_count.items()]

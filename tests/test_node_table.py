@@ -96,12 +96,13 @@ def test_every_method_learns_what_is_easy(data: Path) -> None:
 
 
 def test_the_papers_grid() -> None:
-    """Layers, widths, rates, and for sets the two poolings."""
+    """Layers, widths, rates, and for sets the two poolings and activations; Friendster's features are standardised."""
     assert len(method("gcn").combinations("cora")) == 18
     assert len(method("gat").combinations("cora")) == 12
-    one = {"layers": 2, "width": 128, "rate": 0.001, "pool": "sum"}
-    assert len(method("set_twister_m2_k2").combinations("cora")) == 36
+    one = {"layers": 2, "width": 128, "rate": 0.001, "pool": "sum", "activation": "tanh"}
+    assert len(method("set_twister_m2_k2").combinations("cora")) == 72
     assert one in method("set_twister_m2_k2").combinations("cora")
+    assert one | {"scaling": "deviation"} in method("set_twister_m2_k2").combinations("friendster")
     with pytest.raises(InputError, match="unknown method 'magic', expected one of gcn"):
         method("magic")
 
