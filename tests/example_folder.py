@@ -104,7 +104,7 @@ def damaged(whole: bytes, damage: Any) -> bytes:
 
 
 #: parameters that folders of the first days lack
-LATER: set[Where] = {("parameters", "head_layers")}
+LATER: set[Where] = {("parameters", "head_layers"), ("parameters", "members")}
 
 
 def fields_looked_at(load: Callable[[Path], Any], saved: Path, folder: Path) -> int:

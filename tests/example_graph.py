@@ -15,7 +15,7 @@ NODES, CLASSES = 60, 3
 
 
 def tiny(**settings: Any) -> OneHopClassifier:
-    given: dict[str, Any] = dict(width=8, max_epochs=20, input_dropout=0.0, random_state=0)
+    given: dict[str, Any] = dict(width=8, members=1, max_epochs=20, input_dropout=0.0, random_state=0)
     return OneHopClassifier(**given | settings)
 
 

@@ -24,6 +24,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from example_graph import CLASSES, NODES, Example, both_ways, example, named, refusal, tiny
 from settwister.errors import InputError
 from settwister.estimator import CorrectAndSmooth, OneHopClassifier
+from settwister.nn import nodes
 from settwister.training.correct_and_smooth import CorrectAndSmooth as Steps
 
 
@@ -238,6 +239,7 @@ def test_a_failed_fit_leaves_it_unfitted(graph: Example) -> None:
         (dict(class_weight={7: 2.0}), "class_weight names 7, expected classes: 0, 1, 2"),
         (dict(class_weight={0: 0.0}), "class_weight[0] is 0.0, expected a number above 0"),
         (dict(class_weight={0: "x"}), "class_weight[0] is 'x'"),
+        (dict(class_weight={0: 10**400}), "class_weight[0] is 1000"),
         (dict(scale="yes"), "scale is 'yes', expected one of 'auto', 'binned', True, False"),
         (dict(directed="no"), "directed is 'no', expected one of True, False"),
         (dict(verbose=-1), "verbose is -1"),
@@ -465,6 +467,41 @@ def test_the_network_behind_the_sum_has_its_own_depth(graph: Example, model: str
     for layers, head, expected in ((1, 0, 0), (2, 1, 1), (1, 2, 2), (2, "auto", 2)):
         found = tiny(model=model, layers=layers, head_layers=head, max_epochs=1).fit(graph.X, graph.some, graph.edges)
         assert (len(found.network_.config["phi"]), len(found.network_.config["rho"])) == (layers, expected)
+
+
+def test_members_are_averaged(graph: Example, tmp_path: Path) -> None:
+    """Their probabilities, before the temperature; the first of them is the one that would stand alone."""
+    alone = tiny(calibrate=False).fit(graph.X, graph.some, graph.edges)
+    notes: list[str] = []
+    model = tiny(members=3, calibrate=False)
+    model.fit(graph.X, graph.some, graph.edges, tell=lambda epoch, note: notes.append(note))
+    first, *others = model.network_.members
+    for name, value in alone.network_.state_dict().items():
+        assert torch.equal(first.state_dict()[name], value)
+        assert not torch.equal(others[0].state_dict()[name], others[1].state_dict()[name]) or not value.any()
+    assert model.curves_ == alone.curves_
+    assert notes[0].startswith("network 1 of 3, loss")
+    assert notes[-1].startswith("network 3 of 3, loss")
+    single = []
+    for member in (first, *others):
+        alone.network_ = member
+        single.append(alone.predict_proba(graph.X, graph.edges))
+    found = model.predict_proba(graph.X, graph.edges)
+    np.testing.assert_allclose(found, np.mean(single, axis=0), rtol=1e-4, atol=1e-6)
+    rows = np.flatnonzero(graph.some >= 0)[:9]
+    model.fit(graph.X, graph.some, graph.edges, validation=rows)
+    right = model.predict(graph.X, graph.edges)[rows] == graph.some[rows]
+    assert model.validation_score_ == pytest.approx(right.mean())
+    found = model.predict_proba(graph.X, graph.edges)
+    model.save(tmp_path / "model")
+    np.testing.assert_array_equal(OneHopClassifier.load(tmp_path / "model").predict_proba(graph.X, graph.edges), found)
+
+
+def test_how_many_members_there_are_by_themselves(graph: Example) -> None:
+    """Three where labels are many for each feature."""
+    assert isinstance(OneHopClassifier(max_epochs=1).fit(graph.X, graph.some).network_, nodes.Averaged)
+    wide = np.concatenate([graph.X] * 20, axis=1)
+    assert isinstance(OneHopClassifier(max_epochs=1).fit(wide, graph.some).network_, nodes.OneHopSetTwister)
 
 
 # ---- correct and smooth ----------------------------------------------------------------------------------------------

@@ -157,7 +157,11 @@ def test_every_field_of_the_json_is_looked_at(saved: Path, folder: Path) -> None
         (("parameters", "colour"), "red", "has other parameters than OneHopClassifier ('colour')"),
         (("parameters", "directed"), "no", "directed is 'no', expected one of True, False"),
         (("parameters", "width"), 10**30, "width is 1000000000000000000000000000000, expected at most 2147483647"),
-        (("parameters", "model"), "mlp", "config.json names the model 'OneHopSetTwister', expected one of NodeMLP"),
+        (
+            ("parameters", "model"),
+            "mlp",
+            "config.json names the model 'OneHopSetTwister', expected one of Averaged, NodeMLP",
+        ),
         (("parameters", "class_weight"), [1.0], "has class_weight=[1.0], expected a list of 3 numbers"),
         (("parameters", "class_weight"), [1.0, -1.0, 1.0], "class_weight['b'] is -1.0"),
         (("parameters", "class_weight"), {"a": 2.0}, "expected a list of 3 numbers"),
@@ -242,7 +246,16 @@ def test_another_network_is_refused(graph: Example, folder: Path, tmp_path: Path
         assert "expected 3 and 3 by estimator.json" in message
     content = json.loads((folder / "network" / "config.json").read_text())
     (folder / "network" / "config.json").write_text(json.dumps(content | {"model": "GAT", "config": {}}))
-    assert "names the model 'GAT', expected one of OneHopSetTwister" in refusal(lambda: OneHopClassifier.load(folder))
+    message = refusal(lambda: OneHopClassifier.load(folder))
+    assert "names the model 'GAT', expected one of Averaged, OneHopSetTwister" in message
+
+
+def test_an_average_of_other_networks_is_refused(graph: Example, tmp_path: Path) -> None:
+    tiny(members=2, max_epochs=1).fit(graph.X, graph.some).save(tmp_path / "ours")
+    tiny(members=2, max_epochs=1, model="deepsets").fit(graph.X, graph.some).save(tmp_path / "other")
+    folder = unsealed(tmp_path / "ours")
+    copied(tmp_path / "other" / "network", folder / "network")
+    assert "averages other networks than the set_twister of" in refusal(lambda: OneHopClassifier.load(folder))
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,8 @@
 """Models of nodes: every one against its definition, and against what all must satisfy."""
 
+from pathlib import Path
+from typing import Any
+
 import pytest
 import torch
 from torch import Tensor, nn
@@ -13,8 +16,10 @@ from settwister.graphs import Graph, neighbour_sets
 from settwister.nn.nodes import (
     GAT,
     GCN,
+    Averaged,
     Grand,
     NodeBatch,
+    NodeMLP,
     NodeModel,
     OneHopDeepSets,
     OneHopSetTwister,
@@ -225,3 +230,39 @@ def test_further_columns_are_features(graph: Graph, name: str) -> None:
         assert not torch.equal(model._forward(given), model._forward(model.with_extra(scaled, torch.zeros_like(extra))))
     else:
         torch.testing.assert_close(model._forward(given), model._forward(together), atol=1e-5, rtol=1e-4)
+
+
+# ---- averages --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", [NodeMLP, OneHopDeepSets, OneHopSetTwister])
+def test_an_average_says_the_mean_of_what_its_members_say(graph: Graph, kind: type[NodeModel], tmp_path: Path) -> None:
+    state = torch.get_rng_state()
+    networks = [kind(FEATURES, CLASSES).eval() for _ in range(3)]
+    after = torch.get_rng_state()
+    model = Averaged.over(networks)
+    assert torch.equal(torch.get_rng_state(), after), "nothing was drawn"
+    assert not torch.equal(state, after)
+    some = NodeBatch.of(graph.x, graph.neighbours, torch.tensor([3, 0, 3]))
+    for batch in (whole(graph), some):
+        mean = torch.stack([network(batch).softmax(-1) for network in networks]).mean(0)
+        torch.testing.assert_close(model(batch).softmax(-1), mean)
+        torch.testing.assert_close(model(batch).exp(), mean)
+    assert model.num_parameters() == 3 * networks[0].num_parameters()
+    model.save_pretrained(tmp_path / "model")
+    torch.testing.assert_close(NodeModel.from_pretrained(tmp_path / "model")(some), model(some))
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"of": "GCN"}, "of is 'GCN', expected one of"),
+        ({"of": "Averaged"}, "of is 'Averaged', expected one of"),
+        ({"members": 0}, "members is 0, expected a whole number of at least 1"),
+        ({"members": 10**6}, "members is 1000000, expected at most 64"),
+    ],
+)
+def test_averages_that_cannot_be_are_refused(changed: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError) as caught:
+        Averaged(**{"of": "NodeMLP", "members": 2, "in_dim": 3, "out_dim": 2} | changed)
+    assert str(caught.value).startswith(message)

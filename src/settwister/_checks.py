@@ -1,6 +1,5 @@
 """Checks of plain arguments, each failing with one sentence that repeats what was given."""
 
-import math
 from collections.abc import Iterable
 from typing import Any
 
@@ -39,6 +38,6 @@ def flag(name: str, value: Any) -> bool:
 
 def probability(name: str, value: Any) -> float:
     number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not number or not math.isfinite(value) or not 0 <= value < 1:
+    if not number or not 0 <= value < 1:
         raise InputError(f"{name} is {value!r}, expected a number from 0 up to, not including, 1")
     return float(value)

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier
 
 from settwister._checks import choice
+from settwister.estimator import settings
 from settwister.estimator.inputs import features
 from settwister.estimator.one_hop import OneHopClassifier
 from settwister.estimator.table import TableClassifier, TableGraph
@@ -94,7 +95,11 @@ def _one_hop(name: str, model: TableClassifier, graph: TableGraph, split: Split)
 def _method(name: str, model: TableClassifier, graph: TableGraph, split: Split) -> _Predicted:
     balanced = getattr(model.classifier, "class_weight", None) == "balanced"
     whole = Graph(features(graph.x), graph.sets, torch.from_numpy(graph.codes), len(model.classes_), balanced=balanced)
-    method, recipe = METHODS[name], NodeRecipe(balanced=balanced, patience=100, average=AVERAGE)
+    # As many networks as ours are averaged.
+    labelled = len(split.train) + len(split.validation)
+    given = settings.of_nodes((model.classifier or OneHopClassifier()).get_params(), whole.num_features, labelled)
+    method = replace(METHODS[name], members=given["members"])
+    recipe = NodeRecipe(balanced=balanced, patience=100, average=AVERAGE)
     scores = fit(method, whole, split, method.defaults, recipe, model.random_state).scores
     # A node that no label reaches has nothing but zeros, which says that all classes are alike.
     scores = torch.where(scores.sum(1, keepdim=True) > 0, scores, 1.0).double()

@@ -38,10 +38,14 @@ def are_finite(arrays: Mapping[str, NDArray[Any]], widths: Mapping[str, int]) ->
 
 
 def read_network(
-    folder: Path, expected: type[Network], in_dim: int, out_dim: int, dtype: torch.dtype = torch.float32
+    folder: Path,
+    expected: tuple[type[Network], ...],
+    in_dim: int,
+    out_dim: int,
+    dtype: torch.dtype = torch.float32,
 ) -> Network:
-    """A network of finite weights, between as many features and outputs as estimator.json says."""
-    network = networks.load({expected.__name__: expected}, folder)
+    """A network of finite weights, of one of these classes, between as many features and outputs as is said."""
+    network = networks.load({kind.__name__: kind for kind in expected}, folder)
     assert isinstance(network, expected)
     if (network.in_dim, network.out_dim) != (in_dim, out_dim):
         raise InputError(

@@ -1,6 +1,7 @@
 """A classifier of nodes from their features and their neighbours', in scikit-learn's manner."""
 
 import warnings
+from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
@@ -23,7 +24,15 @@ from settwister.evaluation import expected_calibration_error, temperature
 from settwister.functional.neighbour_sum import Csr
 from settwister.nn import nodes
 from settwister.training.node_recipe import AVERAGE, NodeRecipe
-from settwister.training.node_trainer import Labelled, Tell, node_logits, train_nodes
+from settwister.training.node_trainer import (
+    Labelled,
+    NodeTrained,
+    Tell,
+    member_seed,
+    node_logits,
+    recipe_score,
+    train_nodes,
+)
 
 WITHOUT_VALIDATION = 200  # epochs, where there are too few labels to choose by
 SPREAD = 1.0  # of the logarithm of temperatures, see evaluation.temperature
@@ -43,8 +52,11 @@ class OneHopClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
             two known labels for every feature, else as many as ``layers``.
         M, k: Set Twister's learned sums, and how many are multiplied.
         pool: ``"mean"``, ``"sum"`` or ``"sqrt"`` over neighbours.
-        dropout: between layers; input_dropout: of the features; ``"auto"`` is 0.5 and 0.5 for many features, 0.3 and
-            0.2 for few, where each one tells more.
+        dropout: between layers; ``"auto"`` is 0.5 for many features, 0.3 for few.
+        input_dropout: of the features; ``"auto"`` is 0.5 where they are many and there are no two known labels for
+            every one, else 0.2.
+        members: networks from as many initialisations, whose probabilities are averaged, for as many times the cost;
+            ``"auto"`` is 3 where there are two known labels for every feature, and no more than 50,000, else 1.
         layer_norm, residual: normalise what the second network reads; add a linear function of it.
         learning_rate, weight_decay, max_epochs, patience: Adam, stopped after so many epochs without a better score.
         batch_size: nodes per step; None takes all in one.
@@ -61,11 +73,12 @@ class OneHopClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
 
     Attributes:
         classes_, n_features_in_, feature_names_in_: as in scikit-learn.
-        network_: the trained :class:`~settwister.nn.nodes.NodeModel`.
+        network_: the trained :class:`~settwister.nn.nodes.NodeModel`, an average of several where there are members.
         temperature_: by which logits are divided.
         validation_score_: accuracy on the held-back nodes, balanced or weighted as ``class_weight`` says.
         calibration_error_: expected calibration error on them, {"before": …, "after": …}.
-        curves_: training loss, validation loss and score of every epoch; n_iter_: how many there were; best_epoch_.
+        curves_: training loss, validation loss and score of every epoch; n_iter_: how many there were; best_epoch_; all
+            three of the first member.
 
     Example:
         >>> X = np.array([[0.0], [0.0], [-1.0], [1.0]] * 10)
@@ -83,6 +96,7 @@ class OneHopClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
         width: Any = "auto",
         layers: int = 1,
         head_layers: Any = "auto",
+        members: Any = "auto",
         M: int = 2,
         k: int = 2,
         pool: str = "mean",
@@ -108,6 +122,7 @@ class OneHopClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
         self.width = width
         self.layers = layers
         self.head_layers = head_layers
+        self.members = members
         self.M = M
         self.k = k
         self.pool = pool
@@ -158,16 +173,21 @@ class OneHopClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
         x = self.scaling_(array)
         sets = neighbourhoods(edges, array.shape[0], names, directed=given["directed"], loops=given["loops"])
         self.saw_edges_ = len(sets.index) > 0
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(seed)
-            network = _network(given, self.scaling_.width(array.shape[1]), len(self.classes_))
         recipe = _recipe(given, self.classes_, selecting=validating is not None)
-        trained = train_nodes(network, x, sets, train, validating, recipe, seed, tell or self._tell)
-        if not bool(trained.probabilities.isfinite().all()):
-            raise InputError("training ended in NaN, expected finite numbers: lower learning_rate, or scale X")
-        self.network_, self.curves_, self.best_epoch_ = network, trained.curves, trained.best_epoch
-        self.n_iter_ = len(trained.curves["train_loss"])
-        self.validation_score_ = trained.validation
+        members = []
+        for number in range(given["members"]):
+            one = member_seed(seed, number)
+            with torch.random.fork_rng(devices=[]):
+                torch.manual_seed(one)
+                network = _network(given, self.scaling_.width(array.shape[1]), len(self.classes_))
+            told = partial(_tell_member, tell or self._tell, number, given["members"])
+            members.append(train_nodes(network, x, sets, train, validating, recipe, one, told))
+            if not bool(members[-1].probabilities.isfinite().all()):
+                raise InputError("training ended in NaN, expected finite numbers: lower learning_rate, or scale X")
+        first = members[0]
+        self.curves_, self.best_epoch_, self.n_iter_ = first.curves, first.best_epoch, len(first.curves["train_loss"])
+        self.validation_score_ = _reached(members, validating, recipe)
+        self.network_ = first.model if len(members) == 1 else nodes.Averaged.over([one.model for one in members])
         self._calibrate(x, sets, validating, given["calibrate"])
         return self
 
@@ -198,7 +218,7 @@ class OneHopClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
         about = fingerprint(array, found, known, sets, validation)
         best, self.trials_ = tuned(
             self,
-            lambda copy: copy.fit(X, y, sets, validation),
+            lambda copy: copy.set_params(members=1).fit(X, y, sets, validation),
             time_limit=time_limit,
             trials=trials,
             path=None if storage is None else Path(storage),
@@ -300,6 +320,18 @@ class OneHopClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+
+def _tell_member(tell: Tell, number: int, members: int, epoch: int, note: str) -> None:
+    tell(epoch, note if members == 1 else f"network {number + 1} of {members}, {note}")
+
+
+def _reached(members: list[NodeTrained], validation: Labelled | None, recipe: NodeRecipe) -> float:
+    """The validation score of all members together."""
+    if len(members) == 1 or validation is None:
+        return members[0].validation
+    together = torch.stack([one.probabilities[validation.nodes] for one in members]).mean(0)
+    return recipe_score(together.argmax(-1), validation.labels, recipe)
 
 
 def _network(given: dict[str, Any], in_dim: int, out_dim: int) -> nodes.NodeModel:

@@ -83,13 +83,17 @@ def read(estimator_type: type[Any], folder: Path) -> tuple[Any, dict[str, Any]]:
         raise InputError(f"{path} has scaled={parts.shown(content.get('scaled'))}, expected true or false")
     found.scaling_ = _read_scaling(folder / SCALING, found.n_features_in_) if content["scaled"] else Unscaled()
     width = found.scaling_.width(found.n_features_in_)
-    found.network_ = weights.read_network(folder / "network", NETWORKS[found.model], width, len(classes))
+    found.network_ = weights.read_network(
+        folder / "network", (NETWORKS[found.model], nodes.Averaged), width, len(classes)
+    )
+    if isinstance(found.network_, nodes.Averaged) and found.network_.config["of"] != NETWORKS[found.model].__name__:
+        raise InputError(f"{folder / 'network'} averages other networks than the {found.model} of {path}")
     return found, content
 
 
 def _parameters(given: Any, estimator_type: type[Any], classes: NDArray[Any], path: Path) -> dict[str, Any]:
-    # Folders from before head_layers was a parameter have as many as layers.
-    before = {"head_layers": given.get("layers")} if isinstance(given, dict) else {}
+    # Folders from before these were parameters have one network, with as many layers behind the sum as before it.
+    before = {"head_layers": given.get("layers"), "members": 1} if isinstance(given, dict) else {}
     found = parts.read_parameters(given, estimator_type, path, before)
     weight = found["class_weight"]
     if isinstance(weight, dict) or (isinstance(weight, list) and len(weight) != len(classes)):

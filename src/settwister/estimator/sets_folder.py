@@ -102,4 +102,4 @@ def _set_scaling(found: Any, folder: Path, targets: dict[str, int]) -> None:
 
 
 def _network(found: Any, folder: Path, out_dim: int, dtype: torch.dtype) -> SetModel:
-    return weights.read_network(folder / "network", NETWORKS[found.model], found.n_features_in_, out_dim, dtype)
+    return weights.read_network(folder / "network", (NETWORKS[found.model],), found.n_features_in_, out_dim, dtype)

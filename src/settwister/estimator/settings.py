@@ -1,6 +1,6 @@
 """What an estimator's settings may be, looked at once, when it is fitted or opened."""
 
-import math
+import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -8,6 +8,7 @@ import numpy as np
 
 from settwister._checks import choice, flag, probability, whole_number
 from settwister.errors import InputError
+from settwister.nn.nodes.averaged import MOST
 from settwister.nn.set_model import POOLS
 
 NODE_MODELS = ("set_twister", "deepsets", "mlp")
@@ -15,15 +16,22 @@ SET_MODELS = ("set_twister", "deepsets", "set_transformer")
 LOSSES = ("squared", "absolute")
 #: what "auto" stands for: of many features, as in bags of words, most can be spared; of few, each tells more
 MANY_FEATURES = 256
-MANY: dict[str, Any] = dict(width=256, dropout=0.5, input_dropout=0.5)
-FEW: dict[str, Any] = dict(width=64, dropout=0.3, input_dropout=0.2)
+MANY: dict[str, Any] = dict(width=256, dropout=0.5)
+FEW: dict[str, Any] = dict(width=64, dropout=0.3)
 LABELS_PER_FEATURE = 2
+MANY_LABELS = 50_000
+LARGEST = sys.float_info.max
 
 
 def of_nodes(given: Mapping[str, Any], features: int, labelled: int) -> dict[str, Any]:
     """A :class:`~settwister.OneHopClassifier`'s settings for so many features and known labels, as plain Python."""
-    auto, M = MANY if features >= MANY_FEATURES else FEW, plain(given["M"])
-    auto = auto | {"head_layers": 0 if few_labels(features, labelled) else plain(given["layers"])}
+    many, few = features >= MANY_FEATURES, few_labels(features, labelled)
+    auto, M = MANY if many else FEW, plain(given["M"])
+    auto = auto | {
+        "input_dropout": 0.5 if many and few else 0.2,
+        "head_layers": 0 if few else plain(given["layers"]),
+        "members": 1 if few or labelled > MANY_LABELS else 3,
+    }
     if isinstance(M, int) and M > 0:  # the branches share the width
         auto = auto | {"width": max(M, auto["width"] // M * M)}
     found = _common(
@@ -31,6 +39,7 @@ def of_nodes(given: Mapping[str, Any], features: int, labelled: int) -> dict[str
     )
     whole_number("layers", found["layers"])
     whole_number("head_layers", found["head_layers"], least=0)
+    whole_number("members", found["members"], most=MOST)
     if found["batch_size"] is not None:
         whole_number("batch_size", found["batch_size"])
     probability("input_dropout", found["input_dropout"])
@@ -82,7 +91,7 @@ def _is_auto(value: Any) -> bool:
 
 def _number(name: str, value: Any, *, positive: bool = False) -> None:
     number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not number or not math.isfinite(value) or value < 0 or (positive and value == 0):
+    if not number or not 0 <= value <= LARGEST or (positive and value == 0):
         raise InputError(f"{name} is {value!r}, expected a number {'above 0' if positive else 'of at least 0'}")
 
 

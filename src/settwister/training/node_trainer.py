@@ -201,13 +201,7 @@ class NodeRun:
         loss = F.nll_loss(log_shares, validation.labels, self.class_weight, reduction="sum")
         weight = len(validation) if self.class_weight is None else float(self.class_weight[validation.labels].sum())
         # Where no class of these nodes was in training, none has a weight and all losses are alike.
-        return self._score(found.argmax(-1), validation.labels), float(loss) / max(weight, 1e-12)
-
-    def _score(self, predicted: Tensor, labels: Tensor) -> float:
-        if self.recipe.class_weight is None:
-            return score(predicted, labels, balanced=self.recipe.balanced)
-        weight = torch.tensor(self.recipe.class_weight)[labels]
-        return float((weight * (predicted == labels)).sum() / weight.sum().clamp(min=1e-12))
+        return recipe_score(found.argmax(-1), validation.labels, self.recipe), float(loss) / max(weight, 1e-12)
 
     def _validation_probabilities(self, validation: Labelled) -> Tensor:
         assert self.validation_part is not None
@@ -250,6 +244,19 @@ def score(predicted: Tensor, labels: Tensor, *, balanced: bool) -> float:
     if not balanced:
         return float(met.mean())
     return float(torch.stack([met[labels == c].mean() for c in labels.unique()]).mean())
+
+
+def recipe_score(predicted: Tensor, labels: Tensor, recipe: NodeRecipe) -> float:
+    """The share of labels that were met, balanced or weighted as a recipe has it."""
+    if recipe.class_weight is None:
+        return score(predicted, labels, balanced=recipe.balanced)
+    weight = torch.tensor(recipe.class_weight)[labels]
+    return float((weight * (predicted == labels)).sum() / weight.sum().clamp(min=1e-12))
+
+
+def member_seed(seed: int, number: int) -> int:
+    """The seed of one of several networks; the first has the seed of one that stands alone."""
+    return seed if number == 0 else int(stream(seed, "member", number).integers(2**62))
 
 
 def _average(most: float, averaged: Sequence[Tensor], current: Sequence[Tensor], steps: Tensor | int) -> None:

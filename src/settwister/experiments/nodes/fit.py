@@ -16,7 +16,7 @@ from settwister.tasks.streams import stream
 from settwister.training.collective import train_collective
 from settwister.training.correct_and_smooth import ALPHAS, choose_correct_and_smooth
 from settwister.training.node_recipe import NodeRecipe
-from settwister.training.node_trainer import Labelled, NodeTrained, Stop, never, score, train_nodes
+from settwister.training.node_trainer import Labelled, NodeTrained, Stop, member_seed, never, score, train_nodes
 from settwister.training.search import Settings
 
 STEPS = 50  # of label propagation
@@ -55,7 +55,7 @@ def fit(
         return _propagated(graph, train, validation)
     graph = replace(graph, x=SCALINGS[settings.get("scaling", "none")](graph.x))
     members = [
-        _member(method, graph, train, validation, settings, recipe, _member_seed(seed, number), tell, stop)
+        _member(method, graph, train, validation, settings, recipe, member_seed(seed, number), tell, stop)
         for number in range(method.members)
     ]
     fitted = members[0] if len(members) == 1 else _averaged(members, validation, balanced=recipe.balanced)
@@ -101,11 +101,6 @@ def _member(
         found.seconds_per_epoch,
         found.curves,
     )
-
-
-def _member_seed(seed: int, number: int) -> int:
-    """The first network of an average is the one that stands alone in another row."""
-    return seed if number == 0 else int(stream(seed, "member", number).integers(2**62))
 
 
 def _averaged(members: list[Fitted], validation: Labelled, *, balanced: bool) -> Fitted:
