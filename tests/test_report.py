@@ -321,12 +321,20 @@ def test_a_report_goes_through_json_unchanged() -> None:
         ClassifierReport.from_json({"title": "x"})
 
 
+def test_the_page_says_whose_curves_it_shows() -> None:
+    about = made_up()
+    assert "Of the first of" not in classifier_page(about)
+    assert "Of the first of 3 networks." in classifier_page(replace(about, networks=3))
+
+
 def test_reports_that_contradict_themselves_are_refused() -> None:
     about = made_up()
     with pytest.raises(InputError, match="labelled"):
         replace(about.data, labelled=2701)
     with pytest.raises(InputError, match="best_epoch"):
         replace(about, best_epoch=0)
+    with pytest.raises(InputError, match="networks"):
+        replace(about, networks=0)
     with pytest.raises(InputError, match="DeepSets"):
         replace(about, leaderboard=[*about.leaderboard, LeaderboardRow("DeepSets", 0, 0, 0, 0)])
 

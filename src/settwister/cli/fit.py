@@ -117,7 +117,12 @@ def fit(
         f"always answering the commonest class would be {found.majority:.1%}."
     )
     fitted = table.classifier_
-    console.print(f"{fitted.n_iter_} epochs in {table.seconds_:.1f} s; number {fitted.best_epoch_} was kept.")
+    networks = fitted.network_.config.get("members", 1)
+    trained = "The network was" if networks == 1 else f"{networks} networks, answering as one, were"
+    whose = "" if networks == 1 else " of the first"
+    console.print(
+        f"{trained} trained in {table.seconds_:.1f} s; epoch {fitted.best_epoch_} of {fitted.n_iter_}{whose} was kept."
+    )
     console.print(f"Model: {escape(str(out))}   Page: {escape(str(out / 'report.html'))}", highlight=False)
     for what, line in _usage(nodes, edges, out).items():
         console.print(f"{what}: [cyan]{escape(line)}[/]", highlight=False, soft_wrap=True)

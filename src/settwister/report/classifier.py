@@ -86,7 +86,7 @@ def _curves(about: ClassifierReport) -> str:
     words = {name: name.replace("_", " ").split() or [""] for name in about.curves}
     # What is said of the same nodes has the same colour in every chart.
     subjects = list(dict.fromkeys(" ".join(parts[:-1]) for parts in words.values()))
-    charts = []
+    charts = [f'<p class="note">Of the first of {about.networks} networks.</p>'] if about.networks > 1 else []
     for unit in dict.fromkeys(parts[-1] for parts in words.values()):
         names = [name for name, parts in words.items() if parts[-1] == unit]
         series = {" ".join(words[name]): about.curves[name] for name in names}

@@ -69,6 +69,7 @@ class ClassifierReport:
         curves: values by epoch, by name. Curves whose names have the same last word ("training loss", "validation
             loss") share a chart.
         best_epoch: the epoch, from 1, whose model was kept.
+        networks: how many answer as one; curves and epoch are then of the first.
         leaderboard: models that were compared, if any.
         leaderboard_on: what their scores were measured on, to go after "measured on".
         usage: commands or Python lines to use the model with, by what they do.
@@ -83,6 +84,7 @@ class ClassifierReport:
     evaluated_on: str = "nodes that took no part in training"
     curves: dict[str, list[float]] = field(default_factory=dict)
     best_epoch: int | None = None
+    networks: int = 1
     leaderboard: list[LeaderboardRow] = field(default_factory=list)
     leaderboard_on: str = "validation nodes"
     usage: dict[str, str] = field(default_factory=dict)
@@ -93,6 +95,7 @@ class ClassifierReport:
     def __post_init__(self) -> None:
         if self.best_epoch is not None:
             whole_number("best_epoch", self.best_epoch)
+        whole_number("networks", self.networks)
         models = [row.model for row in self.leaderboard]
         twice = sorted({model for model in models if models.count(model) > 1})
         if twice:
