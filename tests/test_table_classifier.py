@@ -229,6 +229,17 @@ def test_two_commands_from_tables_to_predictions(files: Path, capsys: pytest.Cap
     assert "p0001 is predicted" in capsys.readouterr().out
 
 
+def test_networks_that_answer_as_one_are_counted_in_what_is_said(
+    files: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert settwister(*fit_arguments(files, "--members", 1)) == 0
+    assert "The network was trained in" in capsys.readouterr().out
+    assert settwister(*fit_arguments(files, "--members", 2, "--force")) == 0
+    assert "2 networks, answering as one, were trained in" in capsys.readouterr().out
+    assert "Of the first of 2 networks." in (files / "model" / "report.html").read_text()
+    assert settwister(*fit_arguments(files, "--members", 0, "--force")) == 2
+
+
 def test_json_is_one_object_and_nothing_else(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     tables = ["--nodes", files / "people.parquet", "--edges", files / "friends.parquet"]
     asked = {

@@ -54,9 +54,9 @@ def _tables(out: Path, people: int, seed: int, as_json: bool) -> None:
         with new_file(path) as staging:
             table.write_parquet(staging)
     say = _Steps(as_json)
-    say(f"compare --nodes {nodes} --edges {edges} --id person --target kind --out {model}")
+    say(f"compare --nodes {nodes} --edges {edges} --id person --target kind --members 1 --out {model}")
     found = fit_commands.leaderboard(
-        fit_commands.table_classifier("person", "kind", seed=seed), nodes, edges, None, model, force=True
+        fit_commands.table_classifier("person", "kind", members=1, seed=seed), nodes, edges, None, model, force=True
     )
     say.result(found.show, found.to_json())
     say(f"explain --model {model} --nodes {nodes} --edges {edges} --node p0001 --top 5")

@@ -45,6 +45,10 @@ Directed = Annotated[
 ]
 Balanced = Annotated[bool, typer.Option("--balanced", help="All classes count alike, however many nodes they have.")]
 Epochs = Annotated[int, typer.Option(min=1, help="At most so many passes over the nodes.")]
+Members = Annotated[
+    int | None,
+    typer.Option(min=1, max=64, help="Networks that answer as one; 1 is fastest. By default 3 where labels are many."),
+]
 Seed = Annotated[int, typer.Option(min=0, help="For the split and the training.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace a folder that was written before.")]
 
@@ -64,6 +68,7 @@ def fit(
     balanced: Balanced = False,
     model: Annotated[str, typer.Option(help="set_twister, deepsets or mlp.")] = "set_twister",
     epochs: Epochs = 1000,
+    members: Members = None,
     tune: Annotated[
         float,
         typer.Option(
@@ -87,7 +92,18 @@ def fit(
     """
     files.writable(out, marker="estimator.json", force=force)
     table = table_classifier(
-        id, target, features, source_column, target_column, weight, drop_unknown, directed, balanced, epochs, seed
+        id,
+        target,
+        features,
+        source_column,
+        target_column,
+        weight,
+        drop_unknown,
+        directed,
+        balanced,
+        epochs,
+        members,
+        seed,
     )
     assert table.classifier is not None
     table.classifier.set_params(model=model)
@@ -145,6 +161,7 @@ def compare(
     directed: Directed = False,
     balanced: Balanced = False,
     epochs: Epochs = 1000,
+    members: Members = None,
     seed: Seed = 0,
     force: Force = False,
     as_json: JsonOption = False,
@@ -159,7 +176,18 @@ def compare(
     if out is not None:
         files.writable(out, marker="estimator.json", force=force)
     table = table_classifier(
-        id, target, features, source_column, target_column, weight, drop_unknown, directed, balanced, epochs, seed
+        id,
+        target,
+        features,
+        source_column,
+        target_column,
+        weight,
+        drop_unknown,
+        directed,
+        balanced,
+        epochs,
+        members,
+        seed,
     )
     found = leaderboard(table, nodes, edges, None if models is None else models.split(","), out, force=force)
     if as_json:
@@ -256,6 +284,7 @@ def table_classifier(
     directed: bool = False,
     balanced: bool = False,
     epochs: int = 1000,
+    members: int | None = None,
     seed: int = 0,
 ) -> "TableClassifier":
     """What the options say, not yet fitted."""
@@ -271,7 +300,10 @@ def table_classifier(
         weight=weight,
         drop_unknown=drop_unknown,
         classifier=OneHopClassifier(
-            directed=directed, class_weight="balanced" if balanced else None, max_epochs=epochs
+            directed=directed,
+            class_weight="balanced" if balanced else None,
+            max_epochs=epochs,
+            members="auto" if members is None else members,
         ),
         random_state=seed,
     )
