@@ -69,7 +69,7 @@ def text() -> str:
 def name_of(model: str, protocol: str) -> str:
     """A method's name; under the tuned protocol no settings but those that were found are anybody's defaults."""
     name = NAMES.get(model, model)
-    return name.replace(", our defaults", "") if protocol == "tuned" else name
+    return name.replace(", our defaults,", "").replace(", our defaults", "") if protocol == "tuned" else name
 
 
 def table(rows: list[Row], protocol: str) -> str:
