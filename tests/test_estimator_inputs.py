@@ -1,5 +1,6 @@
 """What a classifier of nodes may be given: edges, features and labels, in all the forms that people have them in."""
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -11,10 +12,11 @@ import pytest
 import scipy.sparse
 import torch
 from numpy.typing import NDArray
+from sklearn.exceptions import DataConversionWarning
 from torch_geometric.data import Data
 
-from example_graph import NODES, Example, both_ways, example, refusal, tiny
-from settwister.estimator import OneHopClassifier
+from example_graph import NODES, Example, both_ways, example, named, refusal, tiny
+from settwister.estimator import CorrectAndSmooth, OneHopClassifier
 from settwister.estimator.edges import neighbourhoods
 from settwister.estimator.scaling import Binned, Standardised
 from settwister.functional import Csr
@@ -304,3 +306,104 @@ def test_features_that_cannot_be_written_to_need_no_copy_by_the_caller(graph: Ex
     found = tiny(max_epochs=1, scale=False).fit(X, graph.some, graph.edges).predict_proba(X, graph.edges)
     expected = tiny(max_epochs=1, scale=False).fit(X.copy(), graph.some, graph.edges).predict_proba(X, graph.edges)
     np.testing.assert_array_equal(found, expected)
+
+
+# ---- labels ----------------------------------------------------------------------------------------------------------
+
+LABELS: dict[str, Callable[[NDArray[np.int64]], Any]] = {
+    "list": lambda y: y.tolist(),
+    "float with -1": lambda y: y.astype(float),
+    "NaN": lambda y: np.where(y < 0, np.nan, y),
+    "list with None": lambda y: [None if label < 0 else label for label in y.tolist()],
+    "list with both": lambda y: [(None, -1, math.nan)[i % 3] if label < 0 else label for i, label in enumerate(y)],
+    "pandas Int64": lambda y: pd.Series(y).astype("Int64").mask(y < 0),
+    "polars": lambda y: pl.Series([None if label < 0 else label for label in y.tolist()]),
+    "torch": torch.from_numpy,
+    "strings and None": lambda y: named(y, None),
+    "strings and NaN": lambda y: named(y, math.nan),
+    "strings and -1": lambda y: named(y, -1),
+    "array of strings": lambda y: np.array(named(y, None), dtype=object),
+    "pandas strings": lambda y: pd.Series(named(y, None), dtype="string"),
+    "pandas categories": lambda y: pd.Series(named(y, None), dtype="category"),
+    "pandas objects": lambda y: pd.Series(named(y, pd.NA), dtype=object),
+    "polars strings": lambda y: pl.Series(named(y, None)),
+}
+
+
+@pytest.mark.parametrize("form", LABELS)
+def test_the_same_labels_give_the_same_predictions_in_any_form(
+    graph: Example, fitted: OneHopClassifier, form: str
+) -> None:
+    y = LABELS[form](graph.some)
+    found = tiny().fit(graph.X, y, graph.edges)
+    np.testing.assert_array_equal(found.predict_proba(graph.X, graph.edges), fitted.predict_proba(graph.X, graph.edges))
+    classes = ["a", "b", "c"] if isinstance(found.classes_[0], str) else [0, 1, 2]
+    assert found.classes_.tolist() == classes
+    assert found.score(graph.X, y, graph.edges) == fitted.score(graph.X, graph.some, graph.edges) > 0.8
+    assert set(found.predict(graph.X, graph.edges)) <= set(classes)
+
+
+def test_booleans_are_two_classes_with_or_without_unknown_ones(graph: Example) -> None:
+    whole = tiny().fit(graph.X, graph.y == 1, graph.edges)
+    assert whole.classes_.dtype == bool
+    y = [None if label < 0 else label == 1 for label in graph.some.tolist()]
+    some_known = tiny().fit(graph.X, y, graph.edges)
+    assert some_known.classes_.tolist() == [False, True]
+    assert some_known.predict(graph.X, graph.edges).dtype == bool
+    assert some_known.decision_function(graph.X, graph.edges).shape == (NODES,)
+
+
+def test_a_column_of_labels_is_taken_with_a_warning(graph: Example) -> None:
+    with pytest.warns(DataConversionWarning, match="A column-vector y was passed"):
+        tiny(max_epochs=1).fit(graph.X, graph.some[:, None])
+
+
+@pytest.mark.parametrize("missing", [False, True])
+def test_just_minus_one_and_one_are_two_classes_with_a_warning(graph: Example, missing: bool) -> None:
+    y = np.where(graph.y == 1, 1.0, -1.0)
+    if missing:
+        y[10:] = np.nan
+    with pytest.warns(UserWarning, match="they are taken as two classes, and no label as unknown"):
+        model = tiny().fit(graph.X, y, graph.edges)
+    assert model.classes_.tolist() == [-1, 1]
+    assert model.score(graph.X[:9], y[:9], []) == np.mean(model.predict(graph.X[:9], []) == y[:9])
+    alone = np.flatnonzero(y == -1)[:3]
+    assert 0 <= model.score(graph.X[alone], y[alone], []) <= 1, "-1 is a class there too"
+
+
+def test_minus_one_is_unknown_in_a_score_if_it_was_in_training(graph: Example, fitted: OneHopClassifier) -> None:
+    predicted = fitted.predict(graph.X, graph.edges)
+    some_ones = np.where(predicted == 1, 1, -1)
+    assert fitted.score(graph.X, some_ones, graph.edges) == 1
+    weight = np.arange(NODES)
+    expected = np.average(predicted == graph.y, weights=weight)
+    assert fitted.score(graph.X, graph.y, graph.edges, sample_weight=weight) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        (None, "a classifier requires y to be passed"),
+        (np.zeros(NODES), "y has 1 class (0.0), expected at least 2 (-1 is not a class but an unknown label)"),
+        (["a"] + [None] * (NODES - 1), "y has 1 class ('a'), expected at least 2"),
+        (np.full(NODES, -1), "no label is known"),
+        ([None] * NODES, "no label is known"),
+        (np.zeros(7), "y has 7 labels, expected 60, one per row of X"),
+        (np.linspace(0, 1, NODES), "Unknown label type: continuous"),
+        (np.zeros((NODES, 2)), "y should be a 1d array"),
+        ([0, "a"] * (NODES // 2), "y holds labels of type int, str, expected all numbers, all strings or all booleans"),
+        ([True, 2] * (NODES // 2), "y holds labels of type bool, int"),
+        ([[0], [1, 2]] * (NODES // 2), "y holds labels of type list"),
+        ([0, 1e400] * (NODES // 2), "Input y contains infinity"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:A column-vector y was passed")
+def test_labels_that_are_none_are_refused(graph: Example, y: Any, message: str) -> None:
+    assert message in refusal(lambda: tiny().fit(graph.X, y))
+    if y is not None:
+        assert refusal(lambda: CorrectAndSmooth(tiny()).fit(graph.X, y))
+
+
+def test_a_score_of_no_known_label_is_refused(graph: Example, fitted: OneHopClassifier) -> None:
+    assert "60 labels, 0 of them known" in refusal(lambda: fitted.score(graph.X, np.full(NODES, -1), graph.edges))
+    assert "7 labels, 7 of them known" in refusal(lambda: fitted.score(graph.X, graph.y[:7], graph.edges))
