@@ -15,17 +15,15 @@ import torch
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from example_graph import CLASSES, NODES, Example, both_ways, example, named, refusal, tiny
+from example_graph import CLASSES, NODES, Example, both_ways, example, refusal, tiny
 from settwister.errors import InputError
 from settwister.estimator import CorrectAndSmooth, OneHopClassifier
 from settwister.nn import nodes
-from settwister.training.correct_and_smooth import CorrectAndSmooth as Steps
 
 
 @pytest.fixture(scope="module")
@@ -41,25 +39,10 @@ def fitted(graph: Example) -> OneHopClassifier:
 
 # ---- scikit-learn's own checks ---------------------------------------------------------------------------------------
 
-TRANSDUCTIVE = {
-    "check_methods_subset_invariance": "known labels are part of the prediction: it takes the nodes it was fitted on",
-    "check_fit_idempotent": "it predicts for other nodes than it was fitted on",
-}
-
 
 @pytest.mark.filterwarnings("ignore:y holds just -1 and 1", "ignore:A column-vector y was passed")
 @parametrize_with_checks([OneHopClassifier()])
 def test_a_classifier_without_edges_passes_scikit_learns_checks(estimator: Any, check: Callable[[Any], None]) -> None:
-    check(estimator)
-
-
-@pytest.mark.filterwarnings("ignore:y holds just -1 and 1", "ignore:A column-vector y was passed")
-@parametrize_with_checks(
-    [CorrectAndSmooth(OneHopClassifier(max_epochs=40))], expected_failed_checks=lambda _: TRANSDUCTIVE
-)
-def test_correct_and_smooth_passes_all_checks_but_those_of_other_nodes(
-    estimator: Any, check: Callable[[Any], None]
-) -> None:
     check(estimator)
 
 
@@ -143,9 +126,9 @@ def test_validation_nodes_that_cannot_be_held_back_are_refused(
 
 
 def test_every_epoch_is_told_and_printed_when_asked(graph: Example, capsys: pytest.CaptureFixture[str]) -> None:
-    told: list[int] = []
-    tiny(max_epochs=3).fit(graph.X, graph.some, graph.edges, tell=lambda epoch, note: told.append(epoch))
-    assert told == [1, 2, 3]
+    told: list[tuple[int, int]] = []
+    tiny(max_epochs=3).fit(graph.X, graph.some, graph.edges, tell=lambda done, most, note: told.append((done, most)))
+    assert told == [(1, 3), (2, 3), (3, 3)]
     assert capsys.readouterr().out == ""
     tiny(max_epochs=4, verbose=2).fit(graph.X, graph.some, graph.edges)
     assert [line.split(":")[0] for line in capsys.readouterr().out.splitlines()] == ["epoch 2", "epoch 4"]
@@ -469,12 +452,25 @@ def test_the_network_behind_the_sum_has_its_own_depth(graph: Example, model: str
         assert (len(found.network_.config["phi"]), len(found.network_.config["rho"])) == (layers, expected)
 
 
+def test_progress_of_members_goes_on_from_one_to_the_next(graph: Example) -> None:
+    """One that stops early leaves fewer epochs, for all of them together."""
+    told: list[tuple[int, int]] = []
+    model = tiny(members=3, max_epochs=400, patience=2, learning_rate=0.1)
+    model.fit(graph.X, graph.some, graph.edges, tell=lambda done, most, note: told.append((done, most)))
+    done, most = zip(*told, strict=True)
+    assert done == tuple(range(1, len(told) + 1))
+    assert most[0] == 1200
+    assert model.n_iter_ < 400, "the first is to stop early, or this shows nothing"
+    assert most[model.n_iter_] == model.n_iter_ + 800
+    assert done[-1] <= most[-1] < 1200
+
+
 def test_members_are_averaged(graph: Example, tmp_path: Path) -> None:
     """Their probabilities, before the temperature; the first of them is the one that would stand alone."""
     alone = tiny(calibrate=False).fit(graph.X, graph.some, graph.edges)
     notes: list[str] = []
     model = tiny(members=3, calibrate=False)
-    model.fit(graph.X, graph.some, graph.edges, tell=lambda epoch, note: notes.append(note))
+    model.fit(graph.X, graph.some, graph.edges, tell=lambda done, most, note: notes.append(note))
     first, *others = model.network_.members
     for name, value in alone.network_.state_dict().items():
         assert torch.equal(first.state_dict()[name], value)
@@ -502,88 +498,3 @@ def test_how_many_members_there_are_by_themselves(graph: Example) -> None:
     assert isinstance(OneHopClassifier(max_epochs=1).fit(graph.X, graph.some).network_, nodes.Averaged)
     wide = np.concatenate([graph.X] * 20, axis=1)
     assert isinstance(OneHopClassifier(max_epochs=1).fit(wide, graph.some).network_, nodes.OneHopSetTwister)
-
-
-# ---- correct and smooth ----------------------------------------------------------------------------------------------
-
-
-@pytest.fixture(scope="module")
-def homophilous() -> Example:
-    """Neighbours are of one class nearly always, and features tell little."""
-    return example(300, seed=1, noise=2.0, labelled=0.4)
-
-
-def test_correct_and_smooth_helps_where_neighbours_are_alike(homophilous: Example) -> None:
-    g = homophilous
-    model = CorrectAndSmooth(tiny(model="mlp", max_epochs=40), random_state=0).fit(g.X, g.some, g.edges)
-    unseen = g.some < 0
-    plain = np.mean(model.estimator_.predict(g.X, g.edges)[unseen] == g.y[unseen])
-    both = np.mean(model.predict(g.X, g.edges)[unseen] == g.y[unseen])
-    assert both > plain + 0.15
-    shares = model.predict_proba(g.X, g.edges)
-    np.testing.assert_allclose(shares.sum(1), 1, rtol=1e-5)
-    assert (shares >= 0).all()
-    assert model.score(g.X, np.where(unseen, g.y, -1), g.edges) == pytest.approx(both)
-
-
-def test_correct_and_smooth_does_nothing_where_nothing_helps(graph: Example) -> None:
-    """Without edges, or with some that join validation nodes to nothing: ties go to fewer steps."""
-    held = np.flatnonzero(graph.some >= 0)[:9]
-    apart = graph.edges[:, ~np.isin(graph.edges, held).any(0)]
-    for edges in (None, apart):
-        model = CorrectAndSmooth(tiny(), random_state=0).fit(graph.X, graph.some, edges, validation=held)
-        assert model.steps_ == Steps(None, None)
-        np.testing.assert_array_equal(
-            model.predict_proba(graph.X, edges), model.estimator_.predict_proba(graph.X, edges)
-        )
-        assert model.validation_score_ == model.estimator_.validation_score_
-
-
-def test_correct_and_smooth_spreads_no_label_of_validation_nodes(homophilous: Example) -> None:
-    g = homophilous
-    model = CorrectAndSmooth(tiny(), random_state=0).fit(g.X, g.some, g.edges)
-    held = np.setdiff1d(np.flatnonzero(g.some >= 0), model.known_.nodes.numpy())
-    assert 0.15 < len(held) / (g.some >= 0).sum() < 0.25
-    assert model.validation_score_ == pytest.approx(np.mean(model.predict(g.X, g.edges)[held] == g.y[held]))
-
-
-def test_correct_and_smooth_is_for_the_nodes_it_was_fitted_on(graph: Example) -> None:
-    model = CorrectAndSmooth(tiny(), random_state=0).fit(graph.X, graph.some, graph.edges)
-    message = "expected the 60 nodes it was fitted on: their labels are part of the prediction"
-    assert message in refusal(lambda: model.predict(graph.X[:9], graph.edges))
-    assert message in refusal(lambda: model.predict(graph.X[:9].tolist(), []))
-    assert "9 labels" in refusal(lambda: model.score(graph.X, graph.y[:9], graph.edges))
-    assert model.estimator_.predict(graph.X[:9], []).shape == (9,)
-
-
-def test_correct_and_smooth_reads_names_strings_and_weights(homophilous: Example) -> None:
-    g = homophilous
-    names = [f"n{i}" for i in range(300)]
-    frame = pd.DataFrame(g.X, index=names, columns=["a", "b", "c"])
-    edges = pd.DataFrame({"s": [names[i] for i in g.edges[0]], "t": [names[i] for i in g.edges[1]], "w": 2.0})
-    found = CorrectAndSmooth(tiny(), random_state=0).fit(frame, named(g.some, None), edges)
-    expected = CorrectAndSmooth(tiny(), random_state=0).fit(g.X, g.some, g.edges)
-    assert found.feature_names_in_.tolist() == ["a", "b", "c"]
-    np.testing.assert_array_equal(found.predict(frame, edges) == "b", expected.predict(g.X, g.edges) == 1)
-
-
-def test_correct_and_smooth_is_the_same_for_the_same_random_state(graph: Example) -> None:
-    g = graph
-
-    def run(state: Any, **more: Any) -> NDArray[np.float32]:
-        model = CorrectAndSmooth(tiny(random_state=None, max_epochs=5), random_state=state, **more)
-        return model.fit(g.X, g.some, g.edges).predict_proba(g.X, g.edges)
-
-    np.testing.assert_array_equal(run(1), run(1))
-    assert not np.array_equal(run(1), run(2))
-    assert not np.array_equal(run(1), run(1, validation_fraction=0.3))
-
-
-def test_correct_and_smooth_takes_only_what_it_can(graph: Example) -> None:
-    assert "validation_fraction is 1, expected a number from 0 up to" in refusal(
-        lambda: CorrectAndSmooth(tiny(), validation_fraction=1).fit(graph.X, graph.some)
-    )
-    one_each = np.where(np.arange(NODES) < CLASSES, graph.y, -1)
-    assert "no labelled node could be held back" in refusal(lambda: CorrectAndSmooth(tiny()).fit(graph.X, one_each))
-    with pytest.raises(TypeError, match=r"positional arguments|unexpected keyword"):
-        CorrectAndSmooth(LogisticRegression()).fit(graph.X, graph.some)

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from settwister._version import __version__
-from settwister.cli import bench, datasets, demo, fit, predict, reproduce
+from settwister.cli import bench, compare, datasets, demo, fit, predict, reproduce
 from settwister.errors import InputError
 
 app = typer.Typer(
@@ -26,7 +26,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "fit": fit.fit,
     "predict": predict.predict,
     "evaluate": predict.evaluate,
-    "compare": fit.compare,
+    "compare": compare.compare,
     "explain": predict.explain,
     "reproduce": reproduce.reproduce,
     "bench": bench.bench,

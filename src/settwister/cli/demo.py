@@ -10,8 +10,8 @@ import typer
 from rich.console import Console
 from rich.progress import Progress, TaskID
 
-from settwister.cli import fit as fit_commands
 from settwister.cli import predict as predict_commands
+from settwister.cli.compare import leaderboard
 from settwister.cli.output import JsonOption, print_rows, print_table, progress
 from settwister.demo.arithmetic import MODELS, TASK, train_for
 from settwister.files import new_file
@@ -48,16 +48,17 @@ def demo(
 def _tables(out: Path, people: int, seed: int, as_json: bool) -> None:
     from settwister.demo.digits import digits_scores
     from settwister.demo.social import social_tables
+    from settwister.estimator import OneHopClassifier
+    from settwister.estimator.table import TableClassifier
 
     nodes, edges, model = out / "people.parquet", out / "friends.parquet", out / "model"
-    for path, table in zip((nodes, edges), social_tables(people, seed), strict=True):
+    for path, frame in zip((nodes, edges), social_tables(people, seed), strict=True):
         with new_file(path) as staging:
-            table.write_parquet(staging)
+            frame.write_parquet(staging)
     say = _Steps(as_json)
     say(f"compare --nodes {nodes} --edges {edges} --id person --target kind --members 1 --out {model}")
-    found = fit_commands.leaderboard(
-        fit_commands.table_classifier("person", "kind", members=1, seed=seed), nodes, edges, None, model, force=True
-    )
+    table = TableClassifier("person", "kind", classifier=OneHopClassifier(members=1), random_state=seed)
+    found = leaderboard(table, nodes, edges, None, model, force=True)
     say.result(found.show, found.to_json())
     say(f"explain --model {model} --nodes {nodes} --edges {edges} --node p0001 --top 5")
     explained = predict_commands.opened(model).explain("p0001", nodes, edges)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.console import Console
 
-from settwister.cli.fit import DropUnknown, Edges, say_dropped
 from settwister.cli.output import JsonOption, print_table
+from settwister.cli.tables import DropUnknown, Edges, say_dropped
 from settwister.errors import InputError
 from settwister.files import new_file
 

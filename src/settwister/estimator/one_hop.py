@@ -1,6 +1,7 @@
 """A classifier of nodes from their features and their neighbours', in scikit-learn's manner."""
 
 import warnings
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any, Self
@@ -27,7 +28,6 @@ from settwister.training.node_recipe import AVERAGE, NodeRecipe
 from settwister.training.node_trainer import (
     Labelled,
     NodeTrained,
-    Tell,
     member_seed,
     node_logits,
     recipe_score,
@@ -36,6 +36,8 @@ from settwister.training.node_trainer import (
 
 WITHOUT_VALIDATION = 200  # epochs, where there are too few labels to choose by
 SPREAD = 1.0  # of the logarithm of temperatures, see evaluation.temperature
+
+Tell = Callable[[int, int, str], None]
 
 
 class OneHopClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
@@ -155,7 +157,8 @@ class OneHopClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
             y: (N,) labels; -1, None or NaN where unknown. Where there is nothing but -1 and 1, these are two classes.
             edges: in any form of :func:`~settwister.estimator.edges.neighbourhoods`; None for no edges.
             validation: row numbers to hold back, or a boolean per row, instead of a random share.
-            tell: called after every epoch with the number done and a note for people.
+            tell: called after every epoch with the number done, the most there can be, and a note for people; where
+                several networks are trained, their epochs count together.
         """
         self.__dict__.pop("network_", None)  # until all is well, it is not fitted
         names, array = ids_of(X), rows(self, X, reset=True)
@@ -174,13 +177,14 @@ class OneHopClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
         sets = neighbourhoods(edges, array.shape[0], names, directed=given["directed"], loops=given["loops"])
         self.saw_edges_ = len(sets.index) > 0
         recipe = _recipe(given, self.classes_, selecting=validating is not None)
-        members = []
+        members: list[NodeTrained] = []
         for number in range(given["members"]):
             one = member_seed(seed, number)
             with torch.random.fork_rng(devices=[]):
                 torch.manual_seed(one)
                 network = _network(given, self.scaling_.width(array.shape[1]), len(self.classes_))
-            told = partial(_tell_member, tell or self._tell, number, given["members"])
+            before = sum(len(earlier.curves["train_loss"]) for earlier in members)
+            told = partial(_tell_member, tell or self._tell, number, given["members"], before, recipe.epochs)
             members.append(train_nodes(network, x, sets, train, validating, recipe, one, told))
             if not bool(members[-1].probabilities.isfinite().all()):
                 raise InputError("training ended in NaN, expected finite numbers: lower learning_rate, or scale X")
@@ -228,9 +232,9 @@ class OneHopClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
         )
         return self.set_params(**best).fit(X, y, sets, validation)  # type: ignore[no-any-return]
 
-    def _tell(self, epoch: int, note: str) -> None:
-        if self.verbose and epoch % self.verbose == 0:
-            print(f"epoch {epoch}: {note}")
+    def _tell(self, done: int, total: int, note: str) -> None:
+        if self.verbose and done % self.verbose == 0:
+            print(f"epoch {done}: {note}")
 
     # ---- probabilities ----------------------------------------------------------------------------------------------
 
@@ -322,8 +326,10 @@ class OneHopClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
         return tags
 
 
-def _tell_member(tell: Tell, number: int, members: int, epoch: int, note: str) -> None:
-    tell(epoch, note if members == 1 else f"network {number + 1} of {members}, {note}")
+def _tell_member(tell: Tell, number: int, members: int, before: int, most: int, epoch: int, note: str) -> None:
+    """One network's progress as that of all: so many epochs went before, it and those after it have ``most`` each."""
+    total = before + (members - number) * most
+    tell(before + epoch, total, note if members == 1 else f"network {number + 1} of {members}, {note}")
 
 
 def _reached(members: list[NodeTrained], validation: Labelled | None, recipe: NodeRecipe) -> float:

@@ -2,7 +2,6 @@
 
 import platform
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -19,7 +18,7 @@ from settwister.estimator import table_folder
 from settwister.estimator.explanation import Explanation, explain
 from settwister.estimator.folder import CLASS_TYPES, MARKER
 from settwister.estimator.inputs import features
-from settwister.estimator.one_hop import OneHopClassifier
+from settwister.estimator.one_hop import OneHopClassifier, Tell
 from settwister.evaluation import Evaluation, degree_histogram, evaluate
 from settwister.functional.neighbour_sum import Csr
 from settwister.graphs.graph import neighbour_sets
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
     import polars
 
 PARTS = (0.6, 0.2, 0.2)  # training, validation, test
-Tell = Callable[[int, str], None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,7 +108,7 @@ class TableClassifier:
         """Learn from tables: paths of Parquet or CSV files, or data frames.
 
         Args:
-            tell: called after every epoch with the number done and a note for people.
+            tell: as for :meth:`OneHopClassifier.fit`.
         """
         graph, split = self.read(nodes, edges)
         return self.learn(graph, split, tell)

@@ -1,0 +1,104 @@
+"""What the commands that read tables share: their options, and the classifier that these describe."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from settwister.estimator import OneHopClassifier
+    from settwister.estimator.table import TableClassifier
+
+Nodes = Annotated[Path, typer.Option(help="The table of nodes, Parquet or CSV: an id, columns to predict from.")]
+Edges = Annotated[
+    Path | None, typer.Option(help="The table of edges, Parquet or CSV: two columns of ids. None where left out.")
+]
+Id = Annotated[str, typer.Option(metavar="COLUMN", help="The column of the nodes' ids.")]
+Target = Annotated[str, typer.Option(metavar="COLUMN", help="The column to predict; empty where it is unknown.")]
+Features = Annotated[
+    str | None, typer.Option(metavar="A,B,…", help="The columns to predict from; all others where left out.")
+]
+SourceColumn = Annotated[
+    str | None, typer.Option(metavar="COLUMN", help="Of the edges; source, or the first, where left out.")
+]
+TargetColumn = Annotated[
+    str | None, typer.Option(metavar="COLUMN", help="Of the edges; target, or the second, where left out.")
+]
+Weight = Annotated[str | None, typer.Option(metavar="COLUMN", help="Of the edges: numbers of at least 0.")]
+DropUnknown = Annotated[
+    bool, typer.Option("--drop-unknown", help="Leave out edges to nodes that are not in the table.")
+]
+Directed = Annotated[
+    bool, typer.Option("--directed", help="Only sources are neighbours; else an edge counts both ways.")
+]
+Balanced = Annotated[bool, typer.Option("--balanced", help="All classes count alike, however many nodes they have.")]
+Epochs = Annotated[int, typer.Option(min=1, help="At most so many passes over the nodes.")]
+Members = Annotated[
+    int | None,
+    typer.Option(min=1, max=64, help="Networks that answer as one; 1 is fastest. By default 3 where labels are many."),
+]
+Seed = Annotated[int, typer.Option(min=0, help="For the split and the training.")]
+Force = Annotated[bool, typer.Option("--force", help="Replace a folder that was written before.")]
+
+
+def one_hop_classifier(
+    directed: bool, balanced: bool, epochs: int, members: int | None, model: str = "set_twister"
+) -> "OneHopClassifier":
+    """What the options say of the training."""
+    from settwister.estimator import OneHopClassifier
+
+    return OneHopClassifier(
+        model=model,
+        directed=directed,
+        class_weight="balanced" if balanced else None,
+        max_epochs=epochs,
+        members="auto" if members is None else members,
+    )
+
+
+def table_classifier(
+    id: str,
+    target: str,
+    features: str | None,
+    source: str | None,
+    end: str | None,
+    weight: str | None,
+    drop_unknown: bool,
+    classifier: "OneHopClassifier",
+    seed: int,
+) -> "TableClassifier":
+    """What the options say of the tables, around a classifier; not yet fitted."""
+    from settwister.estimator.table import TableClassifier
+
+    return TableClassifier(
+        id,
+        target,
+        features=None if features is None else features.split(","),
+        source=source,
+        end=end,
+        weight=weight,
+        drop_unknown=drop_unknown,
+        classifier=classifier,
+        random_state=seed,
+    )
+
+
+def usage_lines(nodes: Path, edges: Path | None, out: Path) -> dict[str, str]:
+    tables = f"--nodes {nodes}" + ("" if edges is None else f" --edges {edges}")
+    return {
+        "Predict": f"settwister predict --model {out} {tables} --out predictions.parquet",
+        "Explain": f"settwister explain --model {out} {tables} --node ID",
+    }
+
+
+def notes_on(dropped: int) -> list[str]:
+    edges = "1 edge" if dropped == 1 else f"{dropped} edges"
+    were = "was" if dropped == 1 else "were"
+    return [f"{edges} to nodes that are not in the table {were} left out."] if dropped else []
+
+
+def say_dropped(dropped: int) -> None:
+    """How many edges were left out, if any were, for people; results stay alone on standard output."""
+    for note in notes_on(dropped):
+        print(note, file=sys.stderr)
