@@ -6,8 +6,12 @@ import torch
 from settwister.bench import nodes as bench_nodes
 from settwister.bench import sets as bench_sets
 from settwister.bench import twist as bench_twist
-from settwister.bench.timing import best_times, compare
+from settwister.bench.timing import Part, Row, best_times, compare
 from settwister.functional import multisets, num_multisets, twist
+
+
+def measured(parts: list[Part]) -> list[Row]:
+    return [row for part in parts for row in part()]
 
 
 def test_the_rival_of_the_multiset_form_computes_the_same() -> None:
@@ -16,7 +20,7 @@ def test_the_rival_of_the_multiset_form_computes_the_same() -> None:
 
 
 def test_rows_are_ratios() -> None:
-    rows = bench_twist.rows(rounds=1)
+    rows = measured(bench_twist.parts(rounds=1))
     assert [row.name for row in rows[:2]] == ["multiset", "factored, rank 16"]
     for row in rows:
         assert row.ratio == row.other / row.ours
@@ -28,7 +32,7 @@ def test_sets_are_measured_for_training_and_growth(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(bench_sets, "LENGTHS", (10, 20))
     monkeypatch.setattr(bench_sets, "PAIR_LENGTHS", (10, 20))
     monkeypatch.setattr(torch, "compile", lambda function, **options: function)
-    rows = bench_sets.rows(rounds=1)
+    rows = measured(bench_sets.parts(rounds=1))
     assert [row.against for row in rows[:3]] == ["DeepSets, integers", "DeepSets, images", "a plain loop"]
     assert all("slope" in row.name for row in rows[3:])
     assert len(rows) == 7
@@ -41,7 +45,7 @@ def test_nodes_are_measured_against_pyg(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(bench_nodes, "available", lambda folder: {"cora": None, "pubmed": None})
     monkeypatch.setattr(bench_nodes, "GROWTH", (2_000, 3_000))
     monkeypatch.setattr(bench_nodes, "GCN_LARGEST", 2_000)
-    rows = bench_nodes.rows(rounds=1)
+    rows = measured(bench_nodes.parts(rounds=1))
     against = ["PyG's GCN, {0}", "PyG's GAT, {0}", "PyG's scatter"]
     named = [name.format(graph) for graph in ("cora-sized", "pubmed-sized") for name in against]
     assert [row.against for row in rows] == [*named, "GCN", "GCN"]

@@ -109,3 +109,42 @@ def test_demo_shows_progress_on_a_terminal() -> None:
     assert "Set Twister" in done.stderr
     assert "MAE" in done.stderr
     assert "always answering the median would give" in done.stdout
+
+
+def test_bench_shows_progress_on_a_terminal_and_keeps_it_out_of_the_json() -> None:
+    done = run("bench", "twist", "--json", FORCE_COLOR="1")
+    assert done.returncode == 0
+    assert "━" in done.stderr
+    assert [row["name"] for row in json.loads(done.stdout)["rows"]][:2] == ["multiset", "factored, rank 16"]
+
+
+class Malloc:
+    """Stands in for the C library, and notes what it is asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[int, int]] = []
+
+    def mallopt(self, option: int, value: int) -> int:
+        self.asked.append((option, value))
+        return 1
+
+
+@pytest.mark.parametrize(("arguments", "asked"), [(["reproduce", "parameters"], 2), (["datasets"], 0)])
+def test_commands_that_train_keep_freed_memory(
+    arguments: list[str], asked: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from typer.testing import CliRunner
+
+    from settwister.cli import app, memory
+
+    library = Malloc()
+    monkeypatch.setattr(memory.ctypes, "CDLL", lambda name: library)
+    assert CliRunner().invoke(app, arguments).exit_code == 0
+    assert len(library.asked) == asked
+
+
+def test_a_system_without_mallopt_is_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    from settwister.cli import memory
+
+    monkeypatch.setattr(memory.ctypes, "CDLL", lambda name: object())
+    memory.keep_freed_memory()

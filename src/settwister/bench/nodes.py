@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from settwister.bench.timing import Row, best_times, compare
+from settwister.bench.timing import Part, Row, best_times, compare
 from settwister.functional.neighbour_sum import neighbour_sum
 from settwister.graphs import Graph, available, load, random_split
 from settwister.graphs.synthetic import stand_in
@@ -30,14 +30,15 @@ DEGREE = 10
 GCN_LARGEST = 1_000_000  # a full-graph pass over more nodes than this takes minutes
 
 
-def rows(rounds: int = 20) -> list[Row]:
+def parts(rounds: int = 20) -> list[Part]:
     """Epochs and neighbour sums against PyG's, then inference as the graph grows."""
-    found = []
-    for name in SIZES:
-        graph = _graph(name)
-        found += _epochs(graph, rounds)
-        found.append(_sums(graph, rounds))
-    return [*found, *_inference(max(2, rounds // 4))]
+    graphs = [partial(_against_pyg, name, rounds) for name in SIZES]
+    return [*graphs, *(partial(_inference, nodes, max(2, rounds // 4)) for nodes in GROWTH)]
+
+
+def _against_pyg(name: str, rounds: int) -> list[Row]:
+    graph = _graph(name)
+    return [*_epochs(graph, rounds), _sums(graph, rounds)]
 
 
 def _graph(name: str) -> Graph:
@@ -121,22 +122,19 @@ def _sums(graph: Graph, rounds: int) -> Row:
     return compare(times, *times)
 
 
-def _inference(rounds: int) -> list[Row]:
+def _inference(nodes: int, rounds: int) -> list[Row]:
     """Predicting 1,000 nodes: one hop reads their neighbourhoods, a GCN of two layers passes over the graph."""
-    found = []
-    for nodes in GROWTH:
-        graph = stand_in(nodes, nodes * DEGREE // 2, 16, 2, name=f"{nodes:,} nodes")
-        asked = torch.randperm(nodes)[:ASKED]
-        ours = OneHopSetTwister(16, 2, (64,), (64,))
-        runs = {"ours": partial(predict_nodes, ours, graph.x, graph.neighbours, asked)}
-        if nodes <= GCN_LARGEST:
-            gcn = GCN(16, 2, 64)
-            prepared = gcn.prepare(NodeBatch(graph.x, graph.neighbours))
-            gcn.eval()
-            runs["gcn"] = partial(gcn.probabilities, prepared)
-        with torch.no_grad():
-            times = best_times(runs, rounds, warm_up=1)
-        name, one, other = f"1,000 nodes of {nodes:,}", times["ours"], times.get("gcn")
-        ratio, shown = (None, None) if other is None else (other / one, other * 1e3)
-        found.append(Row(name, ratio, one * 1e3, shown, "ms", "GCN"))
-    return found
+    graph = stand_in(nodes, nodes * DEGREE // 2, 16, 2, name=f"{nodes:,} nodes")
+    asked = torch.randperm(nodes)[:ASKED]
+    ours = OneHopSetTwister(16, 2, (64,), (64,))
+    runs = {"ours": partial(predict_nodes, ours, graph.x, graph.neighbours, asked)}
+    if nodes <= GCN_LARGEST:
+        gcn = GCN(16, 2, 64)
+        prepared = gcn.prepare(NodeBatch(graph.x, graph.neighbours))
+        gcn.eval()
+        runs["gcn"] = partial(gcn.probabilities, prepared)
+    with torch.no_grad():
+        times = best_times(runs, rounds, warm_up=1)
+    name, one, other = f"1,000 nodes of {nodes:,}", times["ours"], times.get("gcn")
+    ratio, shown = (None, None) if other is None else (other / one, other * 1e3)
+    return [Row(name, ratio, one * 1e3, shown, "ms", "GCN")]

@@ -3,12 +3,13 @@
 import itertools
 import math
 from collections.abc import Callable
+from functools import partial
 
 import torch
 from torch import Tensor, nn
 
 from settwister import paper
-from settwister.bench.timing import Row, best_times, compare
+from settwister.bench.timing import Part, Row, best_times, compare
 from settwister.experiments.cells import Cell
 from settwister.nn import BlockLinear, SetModel, SetTwister
 from settwister.sets import Sets
@@ -18,26 +19,32 @@ from settwister.training.set_trainer import SetTrainer
 SEEDS = 5
 BATCH = 128
 LENGTHS = (10, 100, 1_000, 10_000)
+GROWING = ("set_twister_m2_k2", "deepsets", "janossy_2ary", "set_transformer")
 PAIR_LENGTHS = (10, 100, 300, 1_000)  # a hundred million pairs do not fit
 
 
-def rows(rounds: int = 200) -> list[Row]:
-    """Set Twister's step against DeepSets', the stacked trainer against a plain loop, and slopes in the set's size."""
-    return [*_steps(rounds), *_growth(max(3, rounds // 20))]
+def parts(rounds: int = 200) -> list[Part]:
+    """Set Twister's step against DeepSets', the stacked trainer against a plain loop, and slopes in the set's size.
+
+    Each comparison by itself: a step that follows one of another size finds cold caches.
+    """
+    steps = [partial(_steps, "integers", SEEDS, rounds), partial(_steps, "images", 1, rounds)]
+    growth = [partial(_growth, name, max(3, rounds // 20)) for name in GROWING]
+    return [*steps, partial(_stacking, rounds), *growth]
 
 
-def _steps(rounds: int) -> list[Row]:
-    """Each comparison by itself: a step that follows one of another size finds cold caches."""
-    found = []
-    for table, seeds in (("integers", SEEDS), ("images", 1)):
-        twister = _stacked_step(Cell(table, "set_twister_m2_k2", "variance"), seeds)
-        deepsets = _stacked_step(Cell(table, "deepsets", "variance"), seeds)
-        times = best_times({f"Set Twister, {table}": twister, f"DeepSets, {table}": deepsets}, rounds)
-        found.append(compare(times, *times))
+def _steps(table: str, seeds: int, rounds: int) -> list[Row]:
+    twister = _stacked_step(Cell(table, "set_twister_m2_k2", "variance"), seeds)
+    deepsets = _stacked_step(Cell(table, "deepsets", "variance"), seeds)
+    times = best_times({f"Set Twister, {table}": twister, f"DeepSets, {table}": deepsets}, rounds)
+    return [compare(times, *times)]
+
+
+def _stacking(rounds: int) -> list[Row]:
     stacked = _stacked_step(Cell("integers", "set_twister_m2_k2", "variance"), SEEDS)
     times = best_times({"stacked trainer, per seed": stacked, "a plain loop": _plain_step()}, rounds)
     times["stacked trainer, per seed"] /= SEEDS
-    return [*found, compare(times, *times)]
+    return [compare(times, *times)]
 
 
 def _stacked_step(cell: Cell, seeds: int) -> Callable[[], object]:
@@ -94,25 +101,18 @@ def _plain_step() -> Callable[[], object]:
     return step
 
 
-def _growth(rounds: int) -> list[Row]:
+def _growth(name: str, rounds: int) -> list[Row]:
     """The slope of log time on log n over the last two sizes, one set, forward and backward: 1 is linear, 2 quadratic.
 
     ``ratio`` is the slope. Below a thousand elements, calls cost more than arithmetic and every slope is near 0.
     """
-    found = []
-    for name, lengths in (
-        ("set_twister_m2_k2", LENGTHS),
-        ("deepsets", LENGTHS),
-        ("janossy_2ary", PAIR_LENGTHS),
-        ("set_transformer", LENGTHS),
-    ):
-        model = paper.model("integers", name, "variance")
-        times = best_times({str(n): _pass(model, n) for n in lengths}, rounds, warm_up=1)
-        longest, before = times[str(lengths[-1])], times[str(lengths[-2])]
-        slope = math.log(longest / before) / math.log(lengths[-1] / lengths[-2])
-        what = f"{name}: slope, n = {lengths[-1]:,}"
-        found.append(Row(what, slope, longest * 1e3, before * 1e3, "ms", f"n = {lengths[-2]:,}"))
-    return found
+    lengths = PAIR_LENGTHS if name == "janossy_2ary" else LENGTHS
+    model = paper.model("integers", name, "variance")
+    times = best_times({str(n): _pass(model, n) for n in lengths}, rounds, warm_up=1)
+    longest, before = times[str(lengths[-1])], times[str(lengths[-2])]
+    slope = math.log(longest / before) / math.log(lengths[-1] / lengths[-2])
+    what = f"{name}: slope, n = {lengths[-1]:,}"
+    return [Row(what, slope, longest * 1e3, before * 1e3, "ms", f"n = {lengths[-2]:,}")]
 
 
 def _pass(model: SetModel, n: int) -> Callable[[], object]:

@@ -23,6 +23,10 @@ class Row:
         return asdict(self)
 
 
+#: some rows of a benchmark, measured when it is called
+Part = Callable[[], list[Row]]
+
+
 def best_times(runs: Mapping[str, Callable[[], object]], rounds: int = 30, warm_up: int = 3) -> dict[str, float]:
     """The shortest time of each run in seconds, taking them in turn so that noise hits all alike."""
     best = dict.fromkeys(runs, float("inf"))

@@ -1,9 +1,11 @@
 """What the forms of the twist cost, forward and backward, and what larger M and k cost a whole model."""
 
+from functools import partial
+
 import torch
 from torch import Tensor
 
-from settwister.bench.timing import Row, best_times, compare
+from settwister.bench.timing import Part, Row, best_times, compare
 from settwister.functional import multisets, num_multisets, twist
 from settwister.nn import SetTwister
 from settwister.sets import Sets
@@ -11,9 +13,9 @@ from settwister.sets import Sets
 BATCH, WIDTH, M, K, RANK = 128, 64, 8, 4, 16
 
 
-def rows(rounds: int = 30) -> list[Row]:
+def parts(rounds: int = 30) -> list[Part]:
     """Ratios of the forms at M=8, k=4, batch 128, and of whole models at equal width."""
-    return _forms(rounds) + _models(rounds)
+    return [partial(_forms, rounds), partial(_models, rounds)]
 
 
 def gathered(sums: Tensor, alpha: Tensor, index: Tensor) -> Tensor:

@@ -10,6 +10,7 @@ import typer
 
 from settwister._version import __version__
 from settwister.cli import bench, compare, datasets, demo, fit, predict, reproduce
+from settwister.cli.memory import keep_freed_memory
 from settwister.errors import InputError
 
 app = typer.Typer(
@@ -32,6 +33,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "bench": bench.bench,
     "datasets": datasets.datasets,
 }
+TRAINING = ("demo", "fit", "compare", "reproduce")
 for name, command in COMMANDS.items():
     # Lines of one paragraph are joined: the terminal's width decides where they break, not the source's.
     described = re.sub(r"(?<!\n)\n(?!\n)", " ", inspect.cleandoc(command.__doc__ or ""))
@@ -46,11 +48,13 @@ def _print_version(wanted: bool) -> None:
 
 @app.callback()
 def _options(
+    context: typer.Context,
     version: Annotated[
         bool, typer.Option("--version", help="Print the version and exit.", is_eager=True, callback=_print_version)
     ] = False,
 ) -> None:
-    pass
+    if context.invoked_subcommand in TRAINING:
+        keep_freed_memory()
 
 
 def main() -> None:

@@ -5,8 +5,8 @@ from typing import Annotated
 import typer
 
 from settwister._checks import choice
-from settwister.bench import BENCHMARKS
-from settwister.cli.output import JsonOption, print_rows, print_table
+from settwister.bench import BENCHMARKS, Row
+from settwister.cli.output import JsonOption, print_rows, print_table, progress
 
 
 def bench(
@@ -23,7 +23,10 @@ def bench(
     Example: [cyan]settwister bench twist[/]
     """
     choice("benchmark", name, BENCHMARKS)
-    rows = BENCHMARKS[name]()
+    parts, rows = BENCHMARKS[name](), list[Row]()
+    with progress() as bars:
+        for part in bars.track(parts, task_id=bars.add_task(name, total=len(parts), note="")):
+            rows += part()
     if as_json:
         print_rows(row.as_row() for row in rows)
         return
