@@ -7,10 +7,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.typing import NDArray
+from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from example_graph import CLASSES, NODES, Example, example, named, refusal, tiny
+from settwister import InputError
 from settwister.estimator import CorrectAndSmooth, OneHopClassifier
 from settwister.training.correct_and_smooth import CorrectAndSmooth as Steps
 
@@ -116,3 +118,25 @@ def test_correct_and_smooth_takes_only_what_it_can(graph: Example) -> None:
     assert "no labelled node could be held back" in refusal(lambda: CorrectAndSmooth(tiny()).fit(graph.X, one_each))
     with pytest.raises(TypeError, match=r"positional arguments|unexpected keyword"):
         CorrectAndSmooth(LogisticRegression()).fit(graph.X, graph.some)
+
+
+def test_one_that_is_not_fitted_says_so(graph: Example) -> None:
+    g, model = graph, CorrectAndSmooth(tiny())
+    with pytest.raises(NotFittedError):
+        model.score(g.X, g.y, g.edges)
+    model.fit(g.X, g.some, g.edges)
+    with pytest.raises(InputError):
+        model.fit(g.X, g.some[:-1], g.edges)
+    with pytest.raises(NotFittedError):
+        model.predict(g.X, g.edges)
+
+
+@pytest.mark.parametrize("kind", [CorrectAndSmooth, OneHopClassifier])
+def test_scores_can_be_weighted(graph: Example, kind: type[Any]) -> None:
+    g = graph
+    model = (CorrectAndSmooth(tiny()) if kind is CorrectAndSmooth else tiny()).fit(g.X, g.some, g.edges)
+    met = model.predict(g.X, g.edges) == g.y
+    weight = np.arange(NODES)
+    assert model.score(g.X, g.y, g.edges, sample_weight=weight) == pytest.approx(weight[met].sum() / weight.sum())
+    with pytest.raises(InputError, match=r"sample_weight has shape \(2,\), expected"):
+        model.score(g.X, g.y, g.edges, sample_weight=[1, 2])

@@ -121,7 +121,7 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
 
 def test_a_folder_that_is_a_file_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("precious")
-    with pytest.raises(InputError, match=r"cannot be made .*: choose another with --runs"):
+    with pytest.raises(InputError, match=r"cannot be written, .*file takes no new files .*: choose another place"):
         RunStore(tmp_path / "file", "quick").check_writable()
 
 

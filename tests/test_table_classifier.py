@@ -2,17 +2,20 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
 import torch
+from sklearn.exceptions import NotFittedError
 
 from example_people import SMALL, Tables, replaced, social, without, written
 from settwister import InputError
 from settwister.demo.social import social_tables
-from settwister.estimator import TableClassifier
+from settwister.estimator import OneHopClassifier, TableClassifier
 from settwister.estimator.comparison import CONTENDERS, compare
 from settwister.evaluation import Evaluation
 
@@ -196,3 +199,90 @@ def test_torch_is_left_as_it_was(tables: Tables) -> None:
     before = torch.random.get_rng_state()
     TableClassifier("person", "kind", classifier=SMALL).fit(*tables)
     assert torch.equal(torch.random.get_rng_state(), before)
+
+
+def test_class_weights_are_of_the_classes_that_the_table_names(tables: Tables, tmp_path: Path) -> None:
+    heavy = OneHopClassifier(width=8, max_epochs=15, class_weight={"worldly": 50.0})
+    model = TableClassifier("person", "kind", classifier=heavy).fit(*tables)
+    assert model.class_weight == {2: 50.0}
+    assert model.predict(*tables)["prediction"].value_counts(sort=True)["prediction"][0] == "worldly"
+    model.save(tmp_path / "model")
+    again = TableClassifier.load(tmp_path / "model")
+    assert again.class_weight == {0: 1.0, 1: 1.0, 2: 50.0}
+    again.fit(*tables)
+    odd = OneHopClassifier(class_weight={"nobody": 2.0})
+    with pytest.raises(InputError, match="class_weight names 'nobody', expected classes of 'kind': local, mixed"):
+        TableClassifier("person", "kind", classifier=odd).fit(*tables)
+
+
+def test_a_comparison_gives_every_rival_the_same_epochs_and_weights(
+    tables: Tables, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from settwister.estimator import comparison
+
+    given = {}
+
+    def noted(method: Any, graph: Any, split: Any, settings: Any, recipe: Any, seed: int) -> Any:
+        given["recipe"], given["graph"] = recipe, graph
+        return fit(method, graph, split, settings, recipe, seed)
+
+    fit = comparison.fit
+    monkeypatch.setattr(comparison, "fit", noted)
+    small = OneHopClassifier(width=8, max_epochs=3, patience=2, directed=True, class_weight={"local": 2.0})
+    model = TableClassifier("person", "kind", classifier=small)
+    compare(model, *model.read(*tables), ["gcn", "gradient_boosting"])
+    recipe = given["recipe"]
+    assert (recipe.epochs, recipe.patience, recipe.class_weight) == (3, 2, (2.0, 1.0, 1.0))
+    sets = given["graph"].neighbours
+    pairs = set(zip(sets.rows.tolist(), sets.index.tolist(), strict=True))
+    assert pairs == {(b, a) for a, b in pairs}, "GCN's normalisation is of symmetric matrices"
+
+
+def test_edges_are_counted_once_each(tables: Tables) -> None:
+    people, friends = tables
+    others, loops = friends.select(source="target", target="source"), friends[:3].with_columns(target="source")
+    model = TableClassifier("person", "kind", classifier=SMALL).fit(people, pl.concat([friends, others, loops]))
+    assert model.data_.edges == len({frozenset(pair) for pair in friends.iter_rows() if pair[0] != pair[1]})
+
+
+def test_dates_can_be_classes(tables: Tables) -> None:
+    people, friends = tables
+    days = {"local": datetime(2020, 1, 1, 10), "mixed": datetime(2021, 1, 1), "worldly": datetime(2022, 1, 1)}
+    people = people.with_columns(kind=pl.Series([days.get(kind) for kind in people["kind"].to_list()]))
+    model = TableClassifier("person", "kind", classifier=SMALL).fit(people, friends)
+    assert model.evaluate(people, friends).nodes == len(people["kind"].drop_nulls())
+
+
+@pytest.mark.parametrize("name", ["prediction", "probability_local"])
+def test_an_id_that_predictions_would_hide_is_refused(tables: Tables, name: str) -> None:
+    people, friends = tables
+    with pytest.raises(InputError, match=f"the id column is '{name}', as a column of predictions is called"):
+        TableClassifier(name, "kind").fit(people.rename({"person": name}), friends)
+
+
+def test_one_that_was_not_fitted_says_so(tables: Tables, tmp_path: Path) -> None:
+    model = TableClassifier("person", "kind")
+    for call in (model.predict, model.evaluate):
+        with pytest.raises(NotFittedError, match="fit it first"):
+            call(*tables)
+    with pytest.raises(NotFittedError, match="fit it first"):
+        model.save(tmp_path / "model")
+
+
+def test_the_random_state_is_kept(tables: Tables, tmp_path: Path) -> None:
+    TableClassifier("person", "kind", classifier=SMALL, random_state=7).fit(*tables).save(tmp_path / "model")
+    assert TableClassifier.load(tmp_path / "model").random_state == 7
+
+
+def test_tuning_tries_one_network_at_a_time_and_goes_on(tables: Tables, tmp_path: Path) -> None:
+    small = OneHopClassifier(width=8, max_epochs=3, members=3)
+    model = TableClassifier("person", "kind", classifier=small)
+    graph, split = model.read(*tables)
+    sizes = []
+    trained = model.trained
+    model.trained = lambda *given, **more: sizes.append(more["members"]) or trained(*given, **more)  # type: ignore
+    for trials, members in ((1, [1]), (2, [1, 1])):
+        model.classifier = small
+        model.tune(graph, split, trials=trials, storage=tmp_path / "trials.json")
+        assert sizes == members, "the first trial is in the file"
+    assert model.classifier.members == 3

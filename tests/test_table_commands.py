@@ -82,7 +82,10 @@ def test_compare_saves_the_best_that_can_be(files: Path, capsys: pytest.CaptureF
     asked = ["compare", *tables, "--id", "person", "--target", "kind", "--epochs", 3]
     assert settwister(*asked, "--models", "mlp,label_propagation", "--out", files / "best") == 0
     assert "Saved mlp in" in capsys.readouterr().out
-    assert "label propagation" in (files / "best" / "report.html").read_text()
+    page = (files / "best" / "report.html").read_text()
+    assert "<strong>MLP, own features only</strong> (this model)" in page, "whichever is ahead, the page is about mlp"
+    assert page.count("(this model)") == 1
+    assert "label propagation, no features" in page
     assert settwister(*asked, "--models", "gcn", "--out", files / "none") == 2
     assert "none of gcn can be saved" in capsys.readouterr().err
     assert not (files / "none").exists()
@@ -295,3 +298,39 @@ def test_the_demonstration(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -
     assert Path(said["page"]).is_file()
     assert [set(step) >= {"step"} for step in said["steps"]] == [True] * 3
     assert {row["name"] for row in said["steps"][0]["rows"]} == set(CONTENDERS)
+
+
+def test_names_that_look_like_markup_are_printed_as_they_are(
+    tables: Tables, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    people, friends = tables
+    names = {"local": "[/a]", "mixed": "[red] apples", "worldly": "[bold]"}
+    written((people.with_columns(pl.col("kind").replace(names)), friends), tmp_path)
+    assert settwister(*fit_arguments(tmp_path)) == 0
+    asked = ["--model", tmp_path / "model", "--nodes", tmp_path / "people.parquet"]
+    asked += ["--edges", tmp_path / "friends.parquet"]
+    capsys.readouterr()
+    assert settwister("evaluate", *asked) == 0
+    said = capsys.readouterr().out
+    assert all(name in said for name in names.values())
+    assert settwister("explain", *asked, "--node", "p0001") == 0
+    said = capsys.readouterr().out
+    assert any(f"is predicted {name} with" in said for name in names.values())
+
+
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="no folder here that nobody may write to")
+@pytest.mark.parametrize("command", ["fit", "predict", "reproduce"])
+def test_a_place_that_cannot_be_written_is_named_before_any_work(
+    command: str, files: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    tables = ["--nodes", files / "people.parquet", "--edges", files / "friends.parquet"]
+    asked = {
+        "fit": ["fit", *tables, "--id", "person", "--target", "kind", "--out", "/proc/none/model"],
+        "predict": ["predict", "--model", files / "model", *tables, "--out", "/proc/none/kinds.csv"],
+        "reproduce": ["reproduce", "parameters", "--html", "/proc/none/page.html"],
+    }
+    assert settwister(*asked[command]) == 2
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert "cannot be written, /proc takes no new files" in said.err
+    assert said.err.count("\n") == 1

@@ -44,7 +44,19 @@ def writable(folder: str | Path, *, marker: str, force: bool) -> Path:
         raise InputError(f"{target} exists already, expected a new folder: force=True (--force) replaces it")
     if target.exists() and any(target.iterdir()) and not (target / marker).is_file():
         raise InputError(f"{target} exists and has no {marker}: it is not ours to replace, choose another folder")
+    check_writable(target)
     return target
+
+
+def check_writable(target: Path) -> None:
+    """Fail before hours of work rather than after: the nearest folder above that exists must take new entries."""
+    above = next(folder for folder in target.absolute().parents if os.path.lexists(folder))
+    try:
+        tempfile.TemporaryDirectory(prefix=f".{target.name}.", dir=above).cleanup()
+    except OSError as error:
+        raise InputError(
+            f"{target} cannot be written, {above} takes no new files ({error.strerror}): choose another place"
+        ) from error
 
 
 @contextmanager
@@ -61,8 +73,8 @@ def new_folder(target: Path) -> Iterator[Path]:
         mask = _umask()
         for path in (staging, *staging.rglob("*")):  # some writers leave files that only their owner may read
             path.chmod((0o777 if path.is_dir() else 0o666) & ~mask)
-        for file in staging.iterdir():
-            _flush(file)
+        for path in staging.rglob("*"):
+            _flush(path)
         if target.exists():
             _swap(staging, target)
         else:

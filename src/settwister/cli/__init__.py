@@ -64,6 +64,9 @@ def main() -> None:
     except InputError as error:
         print(f"settwister: {error}", file=sys.stderr)
         sys.exit(2)
+    except OSError as error:  # a full disk, a folder that went away: nothing that a traceback would help with
+        print(f"settwister: {error}", file=sys.stderr)
+        sys.exit(2)
     except KeyboardInterrupt:
         print("settwister: interrupted", file=sys.stderr)
         sys.exit(130)

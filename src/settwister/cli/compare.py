@@ -85,7 +85,7 @@ def compare(
 
 @dataclass(frozen=True, eq=False)
 class Leaderboard:
-    """Who was compared, best first, which of them was saved where, and how many edges were left out."""
+    """Who was compared, the best on validation nodes first, who was saved where, and how many edges were left out."""
 
     found: "list[Contender]"
     rows: "list[LeaderboardRow]"
@@ -144,16 +144,16 @@ def leaderboard(
             bars.update(shown, description=CONTENDERS[name], completed=done)
 
         found = compare(table, graph, split, wanted, tell)
-    rows = [one.row(chosen=i == 0) for i, one in enumerate(found)]
+    best = next((one for one in found if one.classifier is not None), None)
+    rows = [one.row(chosen=out is not None and one is best) for one in found]
     if out is None:
         return Leaderboard(found, rows, None, None, graph.dropped)
-    best = next(one for one in found if one.classifier is not None)
+    assert best is not None
     assert best.classifier is not None
     table.judge(best.classifier, graph, split, best.seconds)
     report = table.report(
         usage=usage_lines(nodes, edges, out),
         leaderboard=rows,
-        leaderboard_on="test nodes; the first is the best on validation nodes",
         notes=notes_on(graph.dropped),
     )
     table.save(out, force=force, report=report)

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import Progress, TaskID
 
 from settwister.cli import predict as predict_commands
@@ -71,7 +72,8 @@ def _tables(out: Path, people: int, seed: int, as_json: bool) -> None:
     if as_json:
         print(json.dumps({"steps": say.results, "page": str(model / "report.html")}, indent=1, default=str))
         return
-    Console().print(f"\nThe page: [bold]{model / 'report.html'}[/]", highlight=False, soft_wrap=True)
+    page = escape(str(model / "report.html"))
+    Console().print(f"\nThe page: [bold]{page}[/]", highlight=False, soft_wrap=True)
 
 
 class _Steps:
@@ -84,7 +86,7 @@ class _Steps:
     def __call__(self, what: str) -> None:
         self.results.append({"step": what})
         if not self.as_json:
-            Console().print(f"\n[cyan]{what}[/]", highlight=False, soft_wrap=True)
+            Console().print(f"\n[cyan]{escape(what)}[/]", highlight=False, soft_wrap=True)
 
     def result(self, show: Any, content: dict[str, Any]) -> None:
         self.results[-1] |= content

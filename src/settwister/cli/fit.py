@@ -4,7 +4,7 @@ import json
 import time
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.console import Console
@@ -82,7 +82,12 @@ def fit(
         graph, split = table.read(nodes, edges)
         if tune:
             bars.update(shown, description="tuning", total=tune)
-            _tune(table, graph, split, tune, trials, lambda spent, note: bars.update(shown, completed=spent, note=note))
+            began = time.monotonic()
+
+            def tell_trial(done: int, note: str) -> None:
+                bars.update(shown, completed=time.monotonic() - began, note=note)
+
+            table.tune(graph, split, time_limit=tune, storage=trials, tell=tell_trial)
         bars.update(shown, description="training", total=None, completed=0)
         table.learn(graph, split, lambda done, most, note: bars.update(shown, completed=done, total=most, note=note))
     report = table.report(usage=usage_lines(nodes, edges, out), notes=notes_on(graph.dropped))
@@ -111,25 +116,3 @@ def fit(
     console.print(f"Model: {escape(str(out))}   Page: {escape(str(out / 'report.html'))}", highlight=False)
     for what, line in usage_lines(nodes, edges, out).items():
         console.print(f"{what}: [cyan]{escape(line)}[/]", highlight=False, soft_wrap=True)
-
-
-def _tune(table: Any, graph: Any, split: Any, seconds: float, trials: Path, tell: Any) -> None:
-    """Better settings for the table's classifier, judged on its validation nodes."""
-    import torch
-
-    from settwister.estimator.tuning import fingerprint, tuned
-
-    began = time.monotonic()
-    seen = torch.cat([split.train, split.validation])
-    about = fingerprint(graph.x, graph.codes[seen], seen, graph.sets, split.validation)
-    found, _ = tuned(
-        table.classifier.set_params(random_state=table.random_state),
-        lambda copy: table.trained(graph, split, **copy.get_params()),
-        time_limit=seconds,
-        trials=None,
-        path=trials,
-        about=about,
-        tell=lambda done, note: tell(time.monotonic() - began, note),
-        size=(graph.x.shape[1], len(seen)),
-    )
-    table.classifier.set_params(**found)

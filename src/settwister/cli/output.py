@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
+from rich.text import Text
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 
@@ -18,13 +19,17 @@ def print_rows(rows: Iterable[dict[str, Any]]) -> None:
     print(json.dumps({"rows": list(rows)}, indent=1))
 
 
-def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-    """The person's form: the first column to the left, the others, numbers, to the right."""
+def print_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str | Text]]) -> None:
+    """The person's form: the first column to the left, the others, numbers, to the right.
+
+    Args:
+        rows: words as they are, brackets and all; a :class:`~rich.text.Text` where some of them are styled.
+    """
     console, table = Console(), Table()
     for i, column in enumerate(columns):
-        table.add_column(column, justify="left" if i == 0 else "right")
+        table.add_column(escape(column), justify="left" if i == 0 else "right")
     for row in rows:
-        table.add_row(*row)
+        table.add_row(*(escape(cell) if isinstance(cell, str) else cell for cell in row))
     console.print(f"[bold]{escape(title)}[/]", highlight=False)
     console.print(table)
 

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 
 from settwister.cli.output import JsonOption, print_table
 from settwister.cli.tables import DropUnknown, Edges, say_dropped
 from settwister.errors import InputError
-from settwister.files import new_file
+from settwister.files import check_writable, new_file
 
 if TYPE_CHECKING:
     from settwister.estimator.explanation import Explanation
@@ -40,6 +41,9 @@ def predict(
         raise InputError(f"{out} ends in {out.suffix!r}, expected one of {', '.join(ENDINGS)}")
     if out.exists() and not force:
         raise InputError(f"{out} exists already, expected a new file: --force replaces it")
+    if out.is_dir():
+        raise InputError(f"{out} is a folder, expected the name of a file")
+    check_writable(out)
     table = opened(model, drop_unknown)
     graph = table.read_new(nodes, edges)
     found = table.predicted(graph)
@@ -116,7 +120,8 @@ def explain(
 
 def show_explanation(found: "Explanation", top: int) -> None:
     """For people."""
-    Console().print(f"{found.node} is predicted [bold]{found.prediction}[/] with probability {found.probability:.1%}.")
+    node, prediction = escape(str(found.node)), escape(str(found.prediction))
+    Console().print(f"{node} is predicted [bold]{prediction}[/] with probability {found.probability:.1%}.")
 
     def points(change: float) -> str:
         return f"{100 * change:+.2f}"

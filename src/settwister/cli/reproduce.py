@@ -4,10 +4,11 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.progress import TaskID
+from rich.text import Text
 
 from settwister import paper
 from settwister._checks import choice
@@ -18,7 +19,7 @@ from settwister.experiments.cells import TableCell
 from settwister.experiments.nodes import PROTOCOLS, absent, node_cells, node_rows, run_missing_nodes
 from settwister.experiments.page import table_page
 from settwister.experiments.render import latex, lines, markdown, title
-from settwister.files import new_file
+from settwister.files import check_writable, new_file
 from settwister.graphs import load
 from settwister.paper.cost import Count
 from settwister.tasks import load_digits
@@ -80,14 +81,20 @@ def reproduce(
     """
     if name not in KNOWN:
         raise InputError(f"unknown table {name!r}, expected one of {', '.join(KNOWN)}")
+    choice("budget", budget, BUDGETS)
     counted = [table for table in COUNTED if name in (table, "all")]
     trained = [table for table in TABLES if name in (table, "all")]
     chosen = [cell for t in trained for cell in cells(t, _listed(models), _listed(tasks))]
-    store = RunStore(runs, budget, "holdout" if holdout_digits else "")
     wanted = _seeds(seeds)
-    if chosen:
-        _train(chosen, store, budget, wanted, epochs, data_dir, holdout_digits)
-    found = rows(chosen, store, budget, wanted)
+    if html is not None:
+        check_writable(html)
+    found: list[Row] = []
+    for images in (False, True):
+        if some := [cell for cell in chosen if cell.images == images]:
+            variants = _digits(data_dir, holdout_digits) if images else []
+            store = RunStore(runs, budget, *variants, *_other_epochs(epochs))
+            _train(some, store, budget, wanted, epochs, data_dir, holdout_digits)
+            found += rows(some, store, budget, wanted)
     if name in ("nodes", "all"):
         trained.append("nodes")
         found += _nodes(runs, budget, protocol, _listed(models), _listed(tasks), wanted, epochs, trials, data_dir)
@@ -96,7 +103,10 @@ def reproduce(
             staging.write_text(table_page(found), encoding="utf-8")
     counts = {t: COUNTED[t]() for t in counted}
     if as_json:
-        print_rows([*(c.as_row() for t in counted for c in counts[t]), *(row.as_row() for row in found)])
+        every: list[tuple[str, dict[str, Any]]] = [(t, count.as_row()) for t in counted for count in counts[t]]
+        every += [(row.cell.table, row.as_row()) for row in found]
+        # Only among rows of several tables does each say which one it is of.
+        print_rows({"table": t} | row if name == "all" else row for t, row in every)
     else:
         for t in counted:
             _print_counts(t, counts[t])
@@ -105,9 +115,25 @@ def reproduce(
             if as_markdown or as_latex:
                 print(f"{markdown(of_table) if as_markdown else latex(of_table)}\n")
             else:
-                print_table(title(t), *lines(of_table, "[bold]{}[/]"))
+                header, body = lines(of_table, "[bold]{}[/]")
+                print_table(title(t), header, [[Text.from_markup(cell) for cell in line] for line in body])
     if any(count.ours != count.paper for t in counted for count in counts[t]):
         raise typer.Exit(1)
+
+
+def _digits(data_dir: Path | None, holdout: bool) -> list[str]:
+    """What sets runs on images apart: whose digits they are, where not MNIST's, and which of them are for testing."""
+    whose = load_digits(data_dir).name
+    if whose != "mnist":
+        print(
+            "settwister: no MNIST was found, so scikit-learn's 8×8 digits, enlarged, stand in for it", file=sys.stderr
+        )
+    return [*([] if whose == "mnist" else [f"{whose}-digits"]), *(["holdout"] if holdout else [])]
+
+
+def _other_epochs(given: int | None) -> list[str]:
+    """What sets runs of another length than the budget's own apart."""
+    return [] if given is None else [f"{given}-epochs"]
 
 
 def _train(
@@ -120,10 +146,6 @@ def _train(
     holdout: bool,
 ) -> None:
     images = {"data_dir": None if data_dir is None else str(data_dir), "holdout": holdout}
-    if any(cell.images for cell in chosen) and load_digits(data_dir).name != "mnist":
-        print(
-            "settwister: no MNIST was found, so scikit-learn's 8×8 digits, enlarged, stand in for it", file=sys.stderr
-        )
     with _progress_of(store) as tell:
         run_missing(chosen, store, budget, seeds=seeds, epochs=epochs, image_options=images, tell=tell)
 
@@ -141,9 +163,10 @@ def _nodes(
 ) -> list[Row]:
     """Train what is missing of the node table on the graphs that are there, and gather what was found."""
     protocol = choice("protocol", protocol or ("paper" if budget == "paper" else "quick"), PROTOCOLS)
+    budgets = ["smoke", protocol] if budget == "smoke" else [protocol]
+    store = RunStore(runs, *budgets, *_other_epochs(epochs))
     if budget == "smoke":
         seeds, epochs = seeds or [0], epochs or 2
-    store = RunStore(runs, "smoke" if budget == "smoke" else protocol)
     chosen = node_cells(models, graphs)
     missing = absent(chosen, data_dir)
     if missing and graphs is not None:
@@ -179,7 +202,7 @@ def _print_counts(name: str, counts: list[Count]) -> None:
         title(name),
         ["model", "column", "ours", "paper", "equal"],
         [
-            (c.model, c.column, f"{c.ours:,}", f"{c.paper:,}", "yes" if c.ours == c.paper else "[red]no[/]")
+            (c.model, c.column, f"{c.ours:,}", f"{c.paper:,}", "yes" if c.ours == c.paper else Text("no", "red"))
             for c in counts
         ],
     )

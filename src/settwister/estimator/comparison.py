@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier
 
 from settwister._checks import choice
@@ -20,6 +19,7 @@ from settwister.evaluation import Evaluation, evaluate
 from settwister.experiments.nodes.fit import fit
 from settwister.experiments.nodes.methods import METHODS
 from settwister.graphs import Graph, Split
+from settwister.graphs.graph import neighbour_sets
 from settwister.report import LeaderboardRow
 from settwister.training.node_recipe import AVERAGE, NodeRecipe
 from settwister.training.node_trainer import score
@@ -75,7 +75,7 @@ def compare(
         shares, fitted = _PREDICTED[name](name, model, graph, split)
         seconds = time.perf_counter() - began
         held, test = split.validation.numpy(), split.test.numpy()
-        balanced = getattr(model.classifier, "class_weight", None) == "balanced"
+        balanced = model.class_weight == "balanced"
         reached = score(
             torch.from_numpy(shares[held].argmax(1)), torch.from_numpy(graph.codes[held]), balanced=balanced
         )
@@ -93,25 +93,39 @@ def _one_hop(name: str, model: TableClassifier, graph: TableGraph, split: Split)
 
 
 def _method(name: str, model: TableClassifier, graph: TableGraph, split: Split) -> _Predicted:
-    balanced = getattr(model.classifier, "class_weight", None) == "balanced"
-    whole = Graph(features(graph.x), graph.sets, torch.from_numpy(graph.codes), len(model.classes_), balanced=balanced)
-    # As many networks as ours are averaged.
+    """A method of the node table, with as many networks and epochs as ours; edges count both ways, as it needs them."""
     labelled = len(split.train) + len(split.validation)
-    given = settings.of_nodes((model.classifier or OneHopClassifier()).get_params(), whole.num_features, labelled)
+    given = settings.of_nodes((model.classifier or OneHopClassifier()).get_params(), graph.x.shape[1], labelled)
+    balanced = model.class_weight == "balanced"
+    sets = graph.sets
+    if given["directed"]:
+        pairs = torch.stack([sets.index.long(), sets.rows])
+        sets = neighbour_sets(pairs, sets.num_sets, weight=sets.weight, loops=given["loops"])
+    whole = Graph(features(graph.x), sets, torch.from_numpy(graph.codes), len(model.classes_), balanced=balanced)
     method = replace(METHODS[name], members=given["members"])
-    recipe = NodeRecipe(balanced=balanced, patience=100, average=AVERAGE)
+    recipe = NodeRecipe(
+        balanced=balanced,
+        class_weight=_by_class(model),
+        epochs=given["max_epochs"],
+        patience=given["patience"],
+        average=AVERAGE,
+    )
     scores = fit(method, whole, split, method.defaults, recipe, model.random_state).scores
     # A node that no label reaches has nothing but zeros, which says that all classes are alike.
     scores = torch.where(scores.sum(1, keepdim=True) > 0, scores, 1.0).double()
     return (scores / scores.sum(1, keepdim=True)).numpy(), None
 
 
+def _by_class(model: TableClassifier) -> tuple[float, ...] | None:
+    """The weight of every class, where some were given by name; the others weigh 1."""
+    given = model.class_weight
+    return tuple(given.get(code, 1.0) for code in range(len(model.classes_))) if isinstance(given, dict) else None
+
+
 def _boosted(name: str, model: TableClassifier, graph: TableGraph, split: Split) -> _Predicted:
     train = split.train.numpy()
-    weight = getattr(model.classifier, "class_weight", None)
-    trees = HistGradientBoostingClassifier(random_state=model.random_state)
-    trees.set_params(class_weight=weight if weight in (None, "balanced") else None)
-    trees = clone(trees).fit(graph.x[train], graph.codes[train])
+    trees = HistGradientBoostingClassifier(random_state=model.random_state, class_weight=model.class_weight)
+    trees.fit(graph.x[train], graph.codes[train])
     shares = np.zeros((len(graph.codes), len(model.classes_)))
     shares[:, trees.classes_] = trees.predict_proba(graph.x)
     return shares, None

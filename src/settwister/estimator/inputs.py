@@ -177,6 +177,21 @@ def classes(values: NDArray[Any], note: str = "") -> tuple[NDArray[Any], NDArray
     return found, codes
 
 
+def share_met(predicted: NDArray[Any], y: Any, known_classes: NDArray[Any], sample_weight: Any = None) -> float:
+    """The share of the labels in y that were met, of those that are known; weighted where a weight is given."""
+    found, known = labels(y, "class" if -1 in known_classes.tolist() else "unknown")
+    if len(known) != len(predicted) or not known.any():
+        raise InputError(
+            f"y has {len(known)} labels, {known.sum()} of them known, expected {len(predicted)}, one per row of X"
+        )
+    if sample_weight is None:
+        return float(np.mean(predicted[known] == found))
+    weight = np.asarray(sample_weight)
+    if weight.shape != known.shape:
+        raise InputError(f"sample_weight has shape {weight.shape}, expected {known.shape}, one number per row of X")
+    return float(np.average(predicted[known] == found, weights=weight[known]))
+
+
 def _missing(value: Any) -> bool:
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return True

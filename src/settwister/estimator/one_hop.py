@@ -18,7 +18,7 @@ from settwister.errors import InputError
 from settwister.estimator import one_hop_folder, settings
 from settwister.estimator.edges import neighbourhoods
 from settwister.estimator.folder import MARKER
-from settwister.estimator.inputs import classes, held_back, ids_of, labels, rows, seed_of
+from settwister.estimator.inputs import classes, held_back, ids_of, labels, rows, seed_of, share_met
 from settwister.estimator.scaling import learned
 from settwister.estimator.tuning import fingerprint, tuned
 from settwister.evaluation import expected_calibration_error, temperature
@@ -290,14 +290,7 @@ class OneHopClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
     def score(self, X: Any, y: Any, edges: Any = None, sample_weight: Any = None) -> float:
         """The share of known labels that were met."""
         check_is_fitted(self)
-        found, known = labels(y, "class" if -1 in self.classes_.tolist() else "unknown")
-        predicted = self.predict(X, edges)
-        if len(known) != len(predicted) or not known.any():
-            raise InputError(
-                f"y has {len(known)} labels, {known.sum()} of them known, expected {len(predicted)}, one per row of X"
-            )
-        weight = None if sample_weight is None else np.asarray(sample_weight)[known]
-        return float(np.average(predicted[known] == found, weights=weight))
+        return share_met(self.predict(X, edges), y, self.classes_, sample_weight)
 
     # ---- files ------------------------------------------------------------------------------------------------------
 

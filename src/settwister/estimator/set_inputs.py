@@ -32,7 +32,7 @@ def sets_of(estimator: Any, X: Any, *, reset: bool) -> Sets:
     elif isinstance(given, list | tuple) and any(_is_matrix(one) for one in given):
         found = _ragged(given)
     elif getattr(given, "ndim", 0) == 3:
-        found = Sets.dense(np.asarray(given, dtype=np.float64), check=False)
+        found = Sets.dense(_numbers("X", given), check=False)
     else:
         return Sets.dense(rows(estimator, given, reset=reset, sparse=False).astype(np.float64)[:, None, :])
     _check(estimator, found, reset=reset)
@@ -72,17 +72,19 @@ def _ragged(given: Any) -> Sets:
 
 def _matrix(place: int, given: Any) -> NDArray[np.float64] | None:
     """One set as (n, d); None for an empty one that does not say how wide its elements would be."""
-    try:
-        found = np.asarray(from_torch(given), dtype=np.float64)
-    except (ValueError, TypeError) as error:
-        raise InputError(
-            f"set {place} cannot be read as numbers ({error}), expected an (elements, features) array"
-        ) from None
+    found = _numbers(f"set {place}", from_torch(given))
     if found.ndim == 1 and found.size == 0:
         return None
     if found.ndim != 2:
         raise InputError(f"set {place} has shape {found.shape}, expected (elements, features)")
     return found
+
+
+def _numbers(name: str, given: Any) -> NDArray[np.float64]:
+    try:
+        return np.asarray(given, dtype=np.float64)
+    except (ValueError, TypeError) as error:
+        raise InputError(f"{name} cannot be read as numbers ({error}), expected (elements, features) arrays") from None
 
 
 def occurrences(sets: Sets) -> Tensor:

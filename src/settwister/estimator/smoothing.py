@@ -15,7 +15,7 @@ from settwister.errors import InputError
 from settwister.estimator import smoothing_folder
 from settwister.estimator.edges import neighbourhoods
 from settwister.estimator.folder import MARKER
-from settwister.estimator.inputs import classes, held_back, ids_of, labels, seed_of
+from settwister.estimator.inputs import classes, held_back, ids_of, labels, seed_of, share_met
 from settwister.estimator.one_hop import OneHopClassifier
 from settwister.estimator.settings import plain
 from settwister.functional.neighbour_sum import Csr
@@ -53,6 +53,7 @@ class CorrectAndSmooth(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
 
     def fit(self, X: Any, y: Any, edges: Any = None, validation: Any = None) -> Self:
         """As :meth:`OneHopClassifier.fit`."""
+        self.__dict__.pop("steps_", None)  # one that cannot be fitted now is not fitted
         fraction = probability("validation_fraction", plain(self.validation_fraction))
         found, known = labels(y)
         self.classes_, codes = classes(found, " (-1 is not a class but an unknown label)")
@@ -115,14 +116,10 @@ class CorrectAndSmooth(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
         found: NDArray[Any] = self.classes_[best]
         return found
 
-    def score(self, X: Any, y: Any, edges: Any = None) -> float:
+    def score(self, X: Any, y: Any, edges: Any = None, sample_weight: Any = None) -> float:
         """The share of known labels that were met."""
-        found, known = labels(y, "class" if -1 in self.classes_.tolist() else "unknown")
-        if len(known) != self.num_nodes_ or not known.any():
-            raise InputError(
-                f"y has {len(known)} labels, {known.sum()} of them known, expected {self.num_nodes_}, one per row of X"
-            )
-        return float(np.mean(self.predict(X, edges)[known] == found))
+        check_is_fitted(self)
+        return share_met(self.predict(X, edges), y, self.classes_, sample_weight)
 
     def save(self, folder: str | Path, *, force: bool = False) -> None:
         """Write a new folder, wholly or not at all; no pickle. It holds the labels that are spread.
@@ -140,6 +137,9 @@ class CorrectAndSmooth(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
         """Open a folder that :meth:`save` wrote, from anybody: nothing in it is run."""
         found: Self = smoothing_folder.read(cls, Path(folder))
         return found
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "steps_")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -2,6 +2,7 @@
 
 import platform
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -10,18 +11,20 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 
 from settwister import files
 from settwister._version import __version__
 from settwister.errors import InputError
 from settwister.estimator import table_folder
 from settwister.estimator.explanation import Explanation, explain
-from settwister.estimator.folder import CLASS_TYPES, MARKER
+from settwister.estimator.folder import MARKER
 from settwister.estimator.inputs import features
 from settwister.estimator.one_hop import OneHopClassifier, Tell
+from settwister.estimator.tuning import fingerprint, tuned
 from settwister.evaluation import Evaluation, degree_histogram, evaluate
 from settwister.functional.neighbour_sum import Csr
-from settwister.graphs.graph import neighbour_sets
+from settwister.graphs.graph import joined_pairs, neighbour_sets
 from settwister.graphs.splits import Split, stratified_parts
 from settwister.report import ClassifierReport, DataSummary, classifier_page
 from settwister.tables import TableEncoder, labels, read_edges, read_nodes
@@ -41,14 +44,13 @@ class TableGraph:
         x: (N, d) encoded features.
         sets: every node's neighbours.
         codes: (N,) classes as numbers, -1 where unknown.
-        edges: rows of the table of edges that were used; dropped: those that were not.
+        dropped: rows of the table of edges that were left out.
     """
 
     ids: "polars.Series"
     x: NDArray[np.float32]
     sets: Csr
     codes: NDArray[np.int64]
-    edges: int
     dropped: int
 
     @property
@@ -74,7 +76,8 @@ class TableClassifier:
         random_state: for the split and the classifier, where that has none.
 
     Attributes:
-        evaluation_: on the nodes that were set aside; classes_; classifier_; encoder_; split_; seconds_.
+        evaluation_: on the nodes that were set aside; data_: what it learned from; classes_; classifier_; encoder_;
+            columns_; seconds_.
 
     Needs ``pip install 'settwister[tables]'``.
     """
@@ -125,7 +128,11 @@ class TableClassifier:
             raise InputError(
                 f"{len(known)} nodes have a class, expected enough of some class to be cut in three: at least 3"
             )
-        self.classes_ = classes if classes.dtype.kind in CLASS_TYPES else classes.astype(str)
+        self.classes_ = classes
+        if self.id in self._answers:
+            raise InputError(
+                f"the id column is {self.id!r}, as a column of predictions is called, expected another name: rename it"
+            )
         self.columns_ = list(table.features.columns)
         self.encoder_ = TableEncoder().fit(table.features, split.train.numpy())
         return self._graph(table.ids, table.features, edges, codes), split
@@ -135,10 +142,39 @@ class TableClassifier:
         began = time.perf_counter()
         return self.judge(self.trained(graph, split, tell), graph, split, time.perf_counter() - began)
 
+    def tune(
+        self,
+        graph: TableGraph,
+        split: Split,
+        *,
+        time_limit: float | None = None,
+        trials: int | None = None,
+        storage: Path | None = None,
+        tell: Callable[[int, str], None] = lambda done, note: None,
+    ) -> Self:
+        """Look for better settings of the classifier, judged on the validation nodes of a graph that was read.
+
+        Args as for :meth:`OneHopClassifier.tune`; ``tell`` is called after every trial with the number done and a note.
+        """
+        seen = torch.cat([split.train, split.validation])
+        base = OneHopClassifier() if self.classifier is None else clone(self.classifier)
+        found, self.trials_ = tuned(
+            base.set_params(random_state=self.random_state),
+            lambda copy: self.trained(graph, split, **copy.get_params() | {"members": 1}),
+            time_limit=time_limit,
+            trials=trials,
+            path=storage,
+            about=fingerprint(graph.x, graph.codes[seen], seen, graph.sets, split.validation),
+            tell=tell,
+            size=(graph.x.shape[1], len(seen)),
+        )
+        self.classifier = base.set_params(**found)
+        return self
+
     def trained(self, graph: TableGraph, split: Split, tell: Tell | None = None, **settings: Any) -> OneHopClassifier:
         """A classifier for this graph, some settings changed; it is shown no label of the test nodes."""
         base = OneHopClassifier() if self.classifier is None else clone(self.classifier)
-        base.set_params(**settings | {"scale": False})
+        base.set_params(**settings | {"scale": False, "class_weight": self.class_weight})
         if base.random_state is None:
             base.set_params(random_state=self.random_state)
         seen = np.full(len(graph.codes), -1)
@@ -163,7 +199,7 @@ class TableClassifier:
             found = read_edges(edges, ids, self.source, self.end, self.weight, self.drop_unknown)
             pairs, weight, dropped = found.pairs, found.weight, found.dropped
         sets = neighbour_sets(pairs, len(ids), weight=weight, directed=options.directed, loops=options.loops)
-        return TableGraph(ids, self.encoder_.transform(table), sets, codes, pairs.shape[1], dropped)
+        return TableGraph(ids, self.encoder_.transform(table), sets, codes, dropped)
 
     def _summary(self, graph: TableGraph, split: Split) -> DataSummary:
         known = graph.codes[graph.codes >= 0]
@@ -171,7 +207,7 @@ class TableClassifier:
         return DataSummary(
             nodes=len(graph.codes),
             labelled=len(known),
-            edges=graph.edges,
+            edges=joined_pairs(graph.sets),
             isolated=int((graph.degrees == 0).sum()),
             columns=len(self.columns_),
             features=graph.x.shape[1],
@@ -185,6 +221,23 @@ class TableClassifier:
         """The classes as people read them."""
         return [str(name) for name in self.classes_.tolist()]
 
+    @property
+    def class_weight(self) -> Any:
+        """The classifier's, by the number of a class where it is by class: networks are trained on numbers."""
+        given = None if self.classifier is None else self.classifier.class_weight
+        if not isinstance(given, dict):
+            return given
+        place = {name: code for code, name in enumerate(self.classes_.tolist())}
+        if unknown := [name for name in given if name not in place]:
+            raise InputError(
+                f"class_weight names {unknown[0]!r}, expected classes of {self.target!r}: {', '.join(self.names)}"
+            )
+        return {place[name]: weight for name, weight in given.items()}
+
+    def _check_fitted(self) -> None:
+        if not hasattr(self, "classifier_"):
+            raise NotFittedError("this TableClassifier was not fitted yet, expected a call of fit before: fit it first")
+
     # ---- answers ----------------------------------------------------------------------------------------------------
 
     def read_new(self, nodes: Any, edges: Any = None, *, with_target: bool = False) -> TableGraph:
@@ -193,6 +246,7 @@ class TableClassifier:
         Args:
             with_target: whether the classes are read too, which must then be there.
         """
+        self._check_fitted()
         table = read_nodes(nodes, self.id, self.target if with_target else None, self.columns_)
         codes = np.full(len(table.ids), -1)
         if with_target:
@@ -202,8 +256,9 @@ class TableClassifier:
 
     def _coded(self, target: Any) -> NDArray[np.int64]:
         place = {name: code for code, name in enumerate(self.classes_.tolist())}
-        strings = self.classes_.dtype.kind == "U"
-        values = [str(value) if strings and value is not None else value for value in target.to_list()]
+        if self.classes_.dtype.kind == "U":
+            target = target.cast(str)
+        values = target.to_list()
         unknown = sorted({str(value) for value in values if value is not None and value not in place})
         if unknown:
             raise InputError(
@@ -221,10 +276,13 @@ class TableClassifier:
         import polars as pl
 
         found = self.classifier_.predict_proba(graph.x, graph.sets)
-        return pl.DataFrame(
-            {self.id: graph.ids, "prediction": self.classes_[found.argmax(1)]}
-            | {f"probability_{name}": found[:, code] for code, name in enumerate(self.classes_.tolist())}
-        )
+        columns = [self.classes_[found.argmax(1)], *found.T]
+        return pl.DataFrame({self.id: graph.ids} | dict(zip(self._answers, columns, strict=True)))
+
+    @property
+    def _answers(self) -> list[str]:
+        """What the columns of predictions are called."""
+        return ["prediction", *(f"probability_{name}" for name in self.classes_.tolist())]
 
     def evaluate(self, nodes: Any, edges: Any = None) -> Evaluation:
         """How good the predictions are for nodes whose class the table gives."""
@@ -277,6 +335,7 @@ class TableClassifier:
 
     def save(self, folder: str | Path, *, force: bool = False, report: ClassifierReport | None = None) -> None:
         """Write a new folder, wholly or not at all: the classifier, the encoder, and a page about them."""
+        self._check_fitted()
         with files.new_folder(files.writable(folder, marker=MARKER, force=force)) as staging:
             table_folder.write(self, staging, classifier_page(report or self.report()))
 

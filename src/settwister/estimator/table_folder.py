@@ -13,7 +13,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
 
+from settwister._checks import whole_number
 from settwister.errors import InputError
 from settwister.estimator import folder as parts
 from settwister.estimator import one_hop_folder
@@ -53,7 +55,7 @@ def read(table_type: type[Any], folder: Path) -> Any:
     path, about = folder / parts.MARKER, content.get("table")
     if not isinstance(about, dict):
         raise InputError(f"{path} says nothing of tables, expected a folder that `settwister fit` wrote")
-    found = table_type(**_columns(about, path), classifier=classifier, random_state=0)
+    found = table_type(**_columns(about, path), classifier=classifier, random_state=_seed(about, path))
     found.classifier_, found.columns_ = classifier, _features(about.get("columns"), path)
     found.classes_ = parts.classes_from_json(content.get("table_classes"), path)
     found.encoder_ = _encoder(folder / "encoder.skops", classifier.n_features_in_)
@@ -62,6 +64,9 @@ def read(table_type: type[Any], folder: Path) -> Any:
             f"{path} lists {len(found.classes_)} classes of tables, expected {len(classifier.classes_)}, as the "
             "classifier has"
         )
+    if isinstance(classifier.class_weight, dict):  # by the numbers that the network was trained on
+        by_class = dict(zip(found.classes_.tolist(), classifier.class_weight.values(), strict=True))
+        found.classifier = clone(classifier).set_params(class_weight=by_class)
     try:
         found.seconds_ = float(about["seconds"])
         found.data_, found.evaluation_ = DataSummary(**about["data"]), Evaluation.from_json(about["evaluation"])
@@ -78,6 +83,14 @@ def _columns(about: dict[str, Any], path: Path) -> dict[str, Any]:
     if not right or not all(isinstance(name, str | None) for name in found.values()):
         raise InputError(f"{path} does not name its columns, {WROTE}")
     return found
+
+
+def _seed(about: dict[str, Any], path: Path) -> int:
+    """The random state that the split was drawn with."""
+    try:
+        return whole_number("random_state", about.get("random_state"), least=0, most=2**63)
+    except InputError as error:
+        raise InputError(f"{path} is not whole ({error}), {WROTE}") from None
 
 
 def _features(columns: Any, path: Path) -> list[str]:

@@ -1,7 +1,6 @@
 """The run store: one JSON file per (table, model, task, seed), written whole or not at all."""
 
 import json
-import os
 import platform
 import resource
 import sys
@@ -14,7 +13,7 @@ import torch
 from settwister._version import __version__
 from settwister.errors import InputError
 from settwister.experiments.cells import TableCell
-from settwister.files import new_file
+from settwister.files import check_writable, new_file
 
 FORMAT = 1
 
@@ -25,11 +24,11 @@ class RunStore:
     Args:
         folder: made when the first run is written.
         budget: runs of different budgets never mix.
-        variant: of the data, such as ``"holdout"``; part of the path where given.
+        variants: what else sets these runs apart, such as ``"holdout"`` or another number of epochs; part of the path.
     """
 
-    def __init__(self, folder: str | Path, budget: str, variant: str = "") -> None:
-        self.folder = Path(folder) / (f"{budget}-{variant}" if variant else budget)
+    def __init__(self, folder: str | Path, budget: str, *variants: str) -> None:
+        self.folder = Path(folder) / "-".join([budget, *variants])
         self.set_aside: list[Path] = []
 
     def path(self, cell: TableCell, seed: int) -> Path:
@@ -42,10 +41,19 @@ class RunStore:
         if not path.is_file():
             return None
         try:
-            content = json.loads(path.read_text(encoding="utf-8"))
+            text = path.read_bytes()
+        except OSError as error:
+            raise InputError(f"{path} cannot be read ({error.strerror}): check it, or choose another --runs") from error
+        try:
+            content = json.loads(text)
+            if content["format"] > FORMAT:
+                raise InputError(
+                    f"{path} has format {content['format']}, expected at most {FORMAT}: a newer settwister wrote it, "
+                    "use that one or choose another folder with --runs"
+                )
             if content["format"] != FORMAT or not isinstance(content["test"], float):
-                raise ValueError(f"format {content['format']!r}")
-        except (ValueError, KeyError, TypeError, OSError):
+                raise ValueError("not a run")
+        except (ValueError, KeyError, TypeError):
             aside = path.with_suffix(".broken")
             path.replace(aside)
             self.set_aside.append(aside)
@@ -65,12 +73,7 @@ class RunStore:
 
     def check_writable(self) -> None:
         """Fail before hours of training rather than after."""
-        try:
-            self.folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise InputError(f"{self.folder} cannot be made ({error.strerror}): choose another with --runs") from error
-        if not os.access(self.folder, os.W_OK):
-            raise InputError(f"{self.folder} cannot be written to: choose another folder with --runs")
+        check_writable(self.folder / "table")
 
     def search_file(self, cell: TableCell) -> Path:
         """Where a search for settings keeps its trials."""

@@ -69,7 +69,10 @@ class Graph:
         if values is not None and not bool(values.isfinite().all()):
             raise InputError("x has values that are NaN or infinite, expected finite numbers: drop or fill them first")
         edges = torch.as_tensor(edges)
-        y = torch.as_tensor(y).long()
+        y = torch.as_tensor(y)
+        if y.is_floating_point() or y.is_complex():
+            raise InputError(f"y has type {str(y.dtype).removeprefix('torch.')}, expected whole numbers, one per class")
+        y = y.long()
         if y.shape != (nodes,):
             raise InputError(f"y has shape {tuple(y.shape)}, expected ({nodes},), one label per row of x")
         y = torch.where(y < 0, UNKNOWN, y)
@@ -101,9 +104,7 @@ class Graph:
     @property
     def num_edges(self) -> int:
         """Unique edges, both directions counted once and loops not at all."""
-        rows, columns = self.neighbours.rows, self.neighbours.index.long()
-        pairs = torch.minimum(rows, columns) * self.num_nodes + torch.maximum(rows, columns)
-        return int(pairs[rows != columns].unique().numel())
+        return joined_pairs(self.neighbours)
 
     @property
     def degrees(self) -> Tensor:
@@ -152,6 +153,13 @@ def neighbour_sets(
         if not bool(weight.isfinite().all()):
             raise InputError("weight has values that are NaN or infinite, or add up to that, expected finite numbers")
     return Csr.from_pairs(pairs // num_nodes, pairs % num_nodes, num_nodes, num_nodes, weight).with_transpose()
+
+
+def joined_pairs(neighbours: Csr) -> int:
+    """How many pairs of different nodes are neighbours, in one direction or both."""
+    rows, columns = neighbours.rows, neighbours.index.long()
+    pairs = torch.minimum(rows, columns) * neighbours.num_sets + torch.maximum(rows, columns)
+    return int(pairs[rows != columns].unique().numel())
 
 
 def num_rows(x: Tensor | Csr) -> int:

@@ -54,8 +54,8 @@ def _found(about: ClassifierReport) -> str:
     )
     warned = "".join(f'<p class="caveat">{escape(said)}</p>' for said in [*caveats(found), *about.notes])
     note = (
-        f"Measured on {about.evaluated_on}. The interval (Wilson's) takes test nodes as independent of each other; "
-        "neighbours in a graph are not quite, so it is somewhat too narrow."
+        "Measured on nodes that took no part in training. The interval (Wilson's) takes test nodes as independent of "
+        "each other; neighbours in a graph are not quite, so it is somewhat too narrow."
     )
     return f'<p>{escape(headline(found))}</p><dl class="figures">{cards}</dl>{warned}<p class="note">{escape(note)}</p>'
 
@@ -159,11 +159,11 @@ def _short(degrees: str) -> str:
 def _leaderboard(about: ClassifierReport) -> str:
     if not about.leaderboard:
         return ""
-    rows = sorted(about.leaderboard, key=lambda row: -row.accuracy)
+    rows = about.leaderboard
     chosen = next((row.model for row in rows if row.chosen), None)
     body = [
         [
-            f"<strong>{escape(row.model)}</strong> (chosen)" if row.chosen else escape(row.model),
+            f"<strong>{escape(row.model)}</strong> (this model)" if row.chosen else escape(row.model),
             f"{row.accuracy:.1%}",
             f"{row.balanced_accuracy:.1%}",
             f"{row.macro_f1:.3f}",
@@ -173,7 +173,7 @@ def _leaderboard(about: ClassifierReport) -> str:
     ]
     bars = rank_bars({row.model: row.accuracy for row in rows}, percent=True, chosen=chosen)
     table = html_table(["model", "accuracy", "balanced accuracy", "macro-F1", "seconds"], body)
-    return f'<p class="note">Accuracy, measured on {escape(about.leaderboard_on)}.</p>{bars}{table}'
+    return f'<p class="note">Accuracy on test nodes; the first is the best on validation nodes.</p>{bars}{table}'
 
 
 def _settings(header: list[str], given: Mapping[str, Any]) -> str:

@@ -1,7 +1,7 @@
-"""What there is to say of a trained node classifier, as plain data that goes through JSON."""
+"""What there is to say of a trained node classifier, as plain data."""
 
-from dataclasses import asdict, dataclass, field
-from typing import Any, Self
+from dataclasses import dataclass, field
+from typing import Any
 
 from settwister._checks import whole_number
 from settwister.errors import InputError
@@ -15,7 +15,7 @@ class DataSummary:
     Args:
         nodes: all of them, labelled or not.
         labelled: those with a label.
-        edges: how many there are, each once.
+        edges: pairs of nodes that are joined, each once.
         isolated: nodes without neighbours.
         columns: features in the tables, before encoding.
         features: numbers per node that the model sees, after encoding.
@@ -47,7 +47,10 @@ class DataSummary:
 
 @dataclass(frozen=True)
 class LeaderboardRow:
-    """One of the models that were compared; scores are shares from 0 to 1."""
+    """One of the models that were compared; scores, on test nodes, are shares from 0 to 1.
+
+    ``chosen`` is the one that the page is about.
+    """
 
     model: str
     accuracy: float
@@ -65,13 +68,11 @@ class ClassifierReport:
         title: for the top of the page.
         data: what it was trained on.
         evaluation: how good it is on test nodes.
-        evaluated_on: what test nodes are, to go after "measured on".
         curves: values by epoch, by name. Curves whose names have the same last word ("training loss", "validation
             loss") share a chart.
         best_epoch: the epoch, from 1, whose model was kept.
         networks: how many answer as one; curves and epoch are then of the first.
-        leaderboard: models that were compared, if any.
-        leaderboard_on: what their scores were measured on, to go after "measured on".
+        leaderboard: models that were compared, if any, the best on validation nodes first.
         usage: commands or Python lines to use the model with, by what they do.
         configuration: settings by name; a dictionary within is shown under its name and a dot.
         versions: of Python and of packages.
@@ -81,12 +82,10 @@ class ClassifierReport:
     title: str
     data: DataSummary
     evaluation: Evaluation
-    evaluated_on: str = "nodes that took no part in training"
     curves: dict[str, list[float]] = field(default_factory=dict)
     best_epoch: int | None = None
     networks: int = 1
     leaderboard: list[LeaderboardRow] = field(default_factory=list)
-    leaderboard_on: str = "validation nodes"
     usage: dict[str, str] = field(default_factory=dict)
     configuration: dict[str, Any] = field(default_factory=dict)
     versions: dict[str, str] = field(default_factory=dict)
@@ -100,18 +99,3 @@ class ClassifierReport:
         twice = sorted({model for model in models if models.count(model) > 1})
         if twice:
             raise InputError(f"the leaderboard has {twice[0]!r} twice, expected a name of its own for each row")
-
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self) | {"evaluation": self.evaluation.to_json()}
-
-    @classmethod
-    def from_json(cls, given: dict[str, Any]) -> Self:
-        try:
-            parts = {
-                "data": DataSummary(**given["data"]),
-                "evaluation": Evaluation.from_json(given["evaluation"]),
-                "leaderboard": [LeaderboardRow(**row) for row in given.get("leaderboard", [])],
-            }
-            return cls(**given | parts)
-        except (KeyError, TypeError) as error:
-            raise InputError(f"this is not the JSON of a report ({error}): give what to_json returned") from None

@@ -69,7 +69,7 @@ def labels(target: "polars.Series") -> tuple["NDArray[np.int64]", "NDArray[Any]"
     import polars as pl
 
     target = _classes(target, "the table")
-    if target.dtype in (pl.Categorical, pl.Enum):
+    if not (target.dtype.is_integer() or target.dtype == pl.Boolean):
         target = target.cast(pl.String)  # in the order of the alphabet, as scikit-learn has it
     values = target.drop_nulls().unique().sort()
     codes = target.rank("dense").cast(pl.Int64).fill_null(1 + UNKNOWN).to_numpy() - 1
@@ -85,7 +85,8 @@ def labels(target: "polars.Series") -> tuple["NDArray[np.int64]", "NDArray[Any]"
             f"the target {name!r} has one member only of {few}, expected at least two of a class: give more of it or "
             "drop it"
         )
-    return codes, values.to_numpy()
+    classes = np.array(values.to_list())
+    return codes, classes.astype(str) if classes.dtype == object else classes
 
 
 def _chosen_features(features: Sequence[str] | None, named: list[str], table: Table) -> list[str]:
