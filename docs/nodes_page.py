@@ -25,6 +25,10 @@ has split s and initialisation s (Cora, Citeseer, PubMed: random 60/20/20 drawn 
 split). Bold: the best of what was run, and all that a two-sample t-test at p = 0.05 cannot tell from it. The paper's
 number stands in parentheses behind ours.
 
+Settings are searched once, by training and validation nodes of split 0. No test node of that split takes part, but most
+of the nodes that another random split tests are among those: their labels say which of a few settings is taken for all
+splits, and nothing else.
+
 ## Where Set Twister should win
 
 Labels that are about *pairs* of neighbours: whether a hidden attribute varies much among them
@@ -43,9 +47,9 @@ ESTIMATOR = """## The estimator, with nothing set
 FURTHER = range(5, 20)
 SPLITS = """## How much five splits say
 
-The tuned settings on splits that no table uses and no choice was made on: `--protocol tuned --seeds 5-19`. What moves
-from one column to the other is the luck of five splits. Numbers of other splits, the paper's among them, are uncertain
-by as much beside ours; only what was run on the same splits compares closely.
+The tuned settings on splits that no table uses: `--protocol tuned --seeds 5-19`. What moves from one column to the
+other is the luck of five splits. Numbers of other splits, the paper's among them, are uncertain by as much beside ours;
+only what was run on the same splits compares closely.
 
 """
 TITLES = {

@@ -2,7 +2,7 @@
 
     python docs/pairwise.py
 
-Run files are in results/pairwise; the picture is docs/img/pairwise.svg. A few minutes on one core.
+Run files are in results/quick/pairwise; the picture is docs/img/pairwise.svg. A few minutes on one core.
 """
 
 from collections.abc import Callable

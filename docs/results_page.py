@@ -5,6 +5,7 @@ from pathlib import Path
 from settwister.experiments import TABLES, Row, RunStore, cells, rows
 from settwister.experiments.render import NAMES, markdown, title
 from settwister.experiments.statistics import best, mean_std
+from settwister.files import new_file
 
 ROOT = Path(__file__).parent.parent
 BEGIN, END = "<!-- written by make docs -->", "<!-- as far as here -->"
@@ -100,5 +101,6 @@ def readme() -> str:
 
 
 if __name__ == "__main__":
-    (ROOT / "docs" / "results.md").write_text(text(), encoding="utf-8")
-    (ROOT / "README.md").write_text(readme(), encoding="utf-8")
+    for page, written in ((ROOT / "docs" / "results.md", text()), (ROOT / "README.md", readme())):
+        with new_file(page) as staging:
+            staging.write_text(written, encoding="utf-8")

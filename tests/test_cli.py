@@ -4,9 +4,11 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+from example_people import settwister
 from settwister.paper.cost import Count
 
 
@@ -148,3 +150,15 @@ def test_a_system_without_mallopt_is_left_alone(monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr(memory.ctypes, "CDLL", lambda name: object())
     memory.keep_freed_memory()
+
+
+def test_runs_of_another_length_are_other_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ["reproduce", "integers", "--tasks", "range", "--models", "deepsets", "--budget", "smoke", "--json"]
+    for more, epochs in ((["--epochs", 2], 2), ([], 1), (["--epochs", 2], 2)):
+        assert settwister(*asked, "--runs", tmp_path, *more) == 0
+        assert json.loads(capsys.readouterr().out)["rows"][0]["epochs"] == epochs
+
+
+def test_an_unknown_budget_is_refused_even_where_nothing_is_trained(capsys: pytest.CaptureFixture[str]) -> None:
+    assert settwister("reproduce", "parameters", "--budget", "nonsense") == 2
+    assert "budget is 'nonsense', expected one of 'smoke', 'quick', 'paper'" in capsys.readouterr().err

@@ -199,8 +199,12 @@ def test_a_json_that_cannot_be_is_refused(folder: Path, where: Where, value: Any
 
 
 def test_further_entries_beside_a_classifiers_are_left_to_whoever_wrote_them(folder: Path) -> None:
+    before = OneHopClassifier.load(folder)
     put(folder, ("table",), lambda inside, key: inside.__setitem__(key, {"id": "name"}))
-    OneHopClassifier.load(folder)
+    after = OneHopClassifier.load(folder)
+    assert after.get_params() == before.get_params()
+    X = pd.DataFrame(np.random.default_rng(0).normal(size=(5, before.n_features_in_)), columns=before.feature_names_in_)
+    np.testing.assert_array_equal(after.predict_proba(X, []), before.predict_proba(X, []))
 
 
 @pytest.mark.parametrize(

@@ -84,12 +84,16 @@ def test_run_files_come_back_and_broken_ones_are_set_aside(tmp_path: Path) -> No
     assert content["test"] == 0.5
     assert {"settwister", "torch", "python", "peak_memory_mb"} <= set(content["machine"])
     path = store.path(CELL, 0)
-    for broken in (path.read_text()[:40], "[]", "{}", '{"format": 99, "test": 1.0}'):
+    for broken in (path.read_text()[:40], "[]", "{}", '{"format": 0, "test": 1.0}'):
         path.write_text(broken)
         assert store.read(CELL, 0) is None
         assert not path.exists()
         assert path.with_suffix(".broken").read_text() == broken
     assert len(store.set_aside) == 4
+    path.write_text('{"format": 99, "test": 1.0}')
+    with pytest.raises(InputError, match="a newer settwister wrote it"):
+        store.read(CELL, 0)
+    assert path.is_file()
 
 
 def test_the_same_problem_under_two_names_is_one_file(tmp_path: Path) -> None:

@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import minimize_scalar
+from scipy.stats import binomtest
 
 from settwister._checks import whole_number
 from settwister.errors import InputError
@@ -17,7 +18,6 @@ Integers = NDArray[np.int64]
 
 BINS = 15
 HOTTEST = 100.0  # temperatures are looked for from 1 / HOTTEST to HOTTEST
-NORMAL_95 = 1.959963984540054  # a standard normal lies within this of 0 with probability 0.95
 ROUNDING = 1e-3  # how far a row of probabilities may be from a sum of 1: half precision is within 5e-4
 
 
@@ -180,11 +180,8 @@ def wilson_interval(right: int, nodes: int) -> tuple[float, float]:
     """
     whole_number("nodes", nodes)
     whole_number("right", right, least=0, most=nodes)
-    share, z2 = right / nodes, NORMAL_95**2
-    middle = share + z2 / (2 * nodes)
-    half = NORMAL_95 * math.sqrt(share * (1 - share) / nodes + z2 / (4 * nodes**2))
-    whole = 1 + z2 / nodes
-    return max(0.0, (middle - half) / whole), min(1.0, (middle + half) / whole)
+    found = binomtest(right, nodes).proportion_ci(method="wilson")
+    return float(found.low), float(found.high)
 
 
 def degree_histogram(degrees: ArrayLike) -> list[dict[str, Any]]:

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from settwister import files
-from settwister.cli.output import JsonOption, print_table, progress
+from settwister.cli.output import JsonOption, listed, print_table, progress
 from settwister.cli.tables import (
     Balanced,
     Directed,
@@ -76,7 +76,7 @@ def compare(
         files.writable(out, marker="estimator.json", force=force)
     classifier = one_hop_classifier(directed, balanced, epochs, members)
     table = table_classifier(id, target, features, source_column, target_column, weight, drop_unknown, classifier, seed)
-    found = leaderboard(table, nodes, edges, None if models is None else models.split(","), out, force=force)
+    found = leaderboard(table, nodes, edges, listed(models), out, force=force)
     if as_json:
         print(json.dumps(found.to_json(), indent=1))
     else:

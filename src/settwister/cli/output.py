@@ -14,6 +14,15 @@ from rich.text import Text
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 
 
+def listed(given: str | None) -> list[str] | None:
+    """``A, B,C`` as a list; None where nothing was given.
+
+    >>> listed("gcn, mlp,")
+    ['gcn', 'mlp']
+    """
+    return None if given is None else [part.strip() for part in given.split(",") if part.strip()]
+
+
 def print_rows(rows: Iterable[dict[str, Any]]) -> None:
     """The machine's form of a result, ``{"rows": [...]}``."""
     print(json.dumps({"rows": list(rows)}, indent=1))

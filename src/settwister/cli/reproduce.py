@@ -12,7 +12,7 @@ from rich.text import Text
 
 from settwister import paper
 from settwister._checks import choice
-from settwister.cli.output import JsonOption, print_rows, print_table, progress
+from settwister.cli.output import JsonOption, listed, print_rows, print_table, progress
 from settwister.errors import InputError
 from settwister.experiments import BUDGETS, TABLES, Cell, Row, RunStore, cells, rows, run_missing
 from settwister.experiments.cells import TableCell
@@ -84,7 +84,7 @@ def reproduce(
     choice("budget", budget, BUDGETS)
     counted = [table for table in COUNTED if name in (table, "all")]
     trained = [table for table in TABLES if name in (table, "all")]
-    chosen = [cell for t in trained for cell in cells(t, _listed(models), _listed(tasks))]
+    chosen = [cell for t in trained for cell in cells(t, listed(models), listed(tasks))]
     wanted = _seeds(seeds)
     if html is not None:
         check_writable(html)
@@ -97,7 +97,7 @@ def reproduce(
             found += rows(some, store, budget, wanted)
     if name in ("nodes", "all"):
         trained.append("nodes")
-        found += _nodes(runs, budget, protocol, _listed(models), _listed(tasks), wanted, epochs, trials, data_dir)
+        found += _nodes(runs, budget, protocol, listed(models), listed(tasks), wanted, epochs, trials, data_dir)
     if html is not None:
         with new_file(html) as staging:
             staging.write_text(table_page(found), encoding="utf-8")
@@ -206,10 +206,6 @@ def _print_counts(name: str, counts: list[Count]) -> None:
             for c in counts
         ],
     )
-
-
-def _listed(given: str | None) -> list[str] | None:
-    return None if given is None else [part.strip() for part in given.split(",") if part.strip()]
 
 
 def _seeds(given: str | None) -> list[int] | None:

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from settwister.cli.output import listed
+
 if TYPE_CHECKING:
     from settwister.estimator import OneHopClassifier
     from settwister.estimator.table import TableClassifier
@@ -74,7 +76,7 @@ def table_classifier(
     return TableClassifier(
         id,
         target,
-        features=None if features is None else features.split(","),
+        features=listed(features),
         source=source,
         end=end,
         weight=weight,

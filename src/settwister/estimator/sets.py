@@ -135,11 +135,12 @@ class SetClassifier(ClassifierMixin, _SetEstimator):  # type: ignore[misc]
         model: ``"set_twister"``, ``"deepsets"`` or ``"set_transformer"``.
         width: of both layers before the sum and both after it.
         M, k: Set Twister's learned sums, and how many are multiplied.
-        pool: ``"sum"``, ``"mean"`` or ``"sqrt"``.
+        pool: ``"sum"``, ``"mean"`` or ``"sqrt"``; dropout: after every hidden layer. A Set Transformer reads neither.
         learning_rate: the peak of a cosine with warm-up over max_epochs; weight_decay, batch_size: of Adam.
         patience: stop after so many epochs without a better loss on the sets that are held back.
         validation_fraction: of the sets, held back.
         random_state: a number for the same outcome every time.
+        verbose: print a line every so many epochs; 0 for none.
 
     Example:
         >>> sets = [np.full((n % 4, 1), n % 3) for n in range(30)]

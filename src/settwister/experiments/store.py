@@ -46,14 +46,16 @@ class RunStore:
             raise InputError(f"{path} cannot be read ({error.strerror}): check it, or choose another --runs") from error
         try:
             content = json.loads(text)
-            if content["format"] > FORMAT:
-                raise InputError(
-                    f"{path} has format {content['format']}, expected at most {FORMAT}: a newer settwister wrote it, "
-                    "use that one or choose another folder with --runs"
-                )
-            if content["format"] != FORMAT or not isinstance(content["test"], float):
-                raise ValueError("not a run")
+            newer = content["format"] > FORMAT
+            whole = content["format"] == FORMAT and isinstance(content["test"], float)
         except (ValueError, KeyError, TypeError):
+            newer = whole = False
+        if newer:
+            raise InputError(
+                f"{path} has format {content['format']}, expected {FORMAT}: a newer settwister wrote it, use that one "
+                "or choose another folder with --runs"
+            )
+        if not whole:
             aside = path.with_suffix(".broken")
             path.replace(aside)
             self.set_aside.append(aside)

@@ -53,6 +53,8 @@ def fit_sets(
 
     Args:
         model: changed in place.
+        recipe: its epochs, rate, batch, schedule, clipping and weight decay; the optimiser is Adam, targets are taken
+            as they are, and a last, smaller batch counts too.
         target: (B,) or (B, out_dim), whatever the loss compares the output with.
         train, validation: numbers of sets; without any of the latter all epochs are run and the last weights kept.
         patience: stop after so many epochs without a better validation loss.
