@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from copy import deepcopy
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -17,6 +18,7 @@ from settwister.training.node_trainer import Labelled, NodeRun, NodeTrained, Tel
 SHOWN = 0.3  # the share of training labels that the model may read
 SAMPLES = 8  # draws that a prediction is averaged over
 ROUNDS = 10
+LATER_PATIENCE = 50  # of rounds after the first, which go on from weights that are trained already
 
 
 def train_collective(
@@ -34,7 +36,7 @@ def train_collective(
 
     At every step 30% of the training labels are drawn anew and shown; the loss is over the others. So a target is
     never among what is shown, and labels of validation nodes never are. A round goes on from the weights of the one
-    before.
+    before, so rounds after the first are given up sooner.
 
     Args:
         model: its ``in_dim`` counts one column per class beside those of x.
@@ -43,7 +45,9 @@ def train_collective(
     guesses: Tensor | None = None
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(int(stream(seed, "collective").integers(2**62)))
-        for _ in range(rounds):
+        for number in range(rounds):
+            if number == 1:
+                recipe = replace(recipe, patience=min(recipe.patience, LATER_PATIENCE))
             model = deepcopy(model)  # so that the best round's weights stay as they were
             one = _Round(model, x, neighbours, train, validation, recipe, seed, tell)
             one.guesses = guesses

@@ -1,7 +1,7 @@
 """Every method of the node table, in one dictionary: what it is made of, and what each protocol varies of it."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Any
 
@@ -27,7 +27,7 @@ STANDARD: Settings = dict(
     norm="asinh",
     M=2,
     k=2,
-    blocks=8,
+    blocks=10,
     drop_node=0.5,
     batch_norm=False,
 )
@@ -99,12 +99,11 @@ def _layered(kind: Any, **fixed: Any) -> Any:
     return build
 
 
-def _mlp(features: int, classes: int, settings: Settings) -> nodes.NodeModel:
+def _build_mlp(features: int, classes: int, settings: Settings) -> nodes.NodeModel:
     more = {name: value for name, value in settings.items() if name not in ("width", "layers")}
     return nodes.NodeMLP(features, classes, (settings["width"],) * settings["layers"], **more)
 
 
-_TWISTER = dict(norm=None, lower_orders=None)  # the paper's form
 _PLAIN: Settings = dict(layers=2, width=256, rate=5e-3)
 _OURS: Settings = dict(layers=1, width=256, rate=1e-2, pool="mean")
 _GRID: dict[str, tuple[Any, ...]] = dict(layers=LAYERS, width=WIDTHS, rate=RATES)
@@ -126,7 +125,6 @@ _ONE_HOP_SPACE = _MLP_SPACE | dict(
     rho_layers=(0, 1, 2), pool=("sum", "mean", "sqrt"), layer_norm=(False, True), residual=(False, True)
 )
 _TWISTER_SPACE = _ONE_HOP_SPACE | dict(norm=(None, "asinh", "layer"), M=(2, 4), k=(2, 3))
-_KRYLOV_SPACE = _SPACE | dict(layers=(1, 2, 3), blocks=(2, 4, 8, 16))
 _GRAND_SPACE = _SPACE | dict(
     steps=(2, 4, 5, 8),
     samples=(2, 4),
@@ -144,17 +142,27 @@ _GRAND_PUBMED = dict(
     steps=5, samples=4, input_dropout=0.6, dropout=0.8, consistency=1.0, temperature=0.2, batch_norm=True
 )
 
-_deepsets, _twister = _one_hop(nodes.OneHopDeepSets), _one_hop(nodes.OneHopSetTwister)
+_gcn = Method(_layered(nodes.GCN), _PLAIN, _GRID, _SPACE | dict(layers=(2, 3)))
+_tk_gcn = Method(
+    _layered(nodes.TruncatedKrylov),
+    _PLAIN,
+    _GRID,
+    _SPACE | dict(layers=(1, 2, 3), blocks=(2, 4, 7, 10, 19, 30)),
+    published={"cora": dict(blocks=30), "citeseer": dict(blocks=19), "pubmed": dict(blocks=7)},
+)
+_mlp = Method(_build_mlp, _PLAIN, _GRID, _MLP_SPACE)
+_deepsets = Method(_one_hop(nodes.OneHopDeepSets), _PLAIN | dict(pool="mean"), _ACTIVATION_GRID, _ONE_HOP_SPACE)
+_ours = Method(_one_hop(nodes.OneHopSetTwister), _OURS, _ONE_HOP_GRID, _TWISTER_SPACE)
 METHODS: dict[str, Method] = {
-    "gcn": Method(_layered(nodes.GCN), _PLAIN, _GRID, _SPACE | dict(layers=(2, 3))),
+    "gcn": _gcn,
     "gat": Method(
         _layered(nodes.GAT),
         dict(layers=2, width=16, rate=5e-3),
         _GRID | dict(width=(16, 32)),
         _SPACE | dict(width=(8, 16, 32, 64), layers=(2, 3)),
     ),
-    "tk_gcn": Method(_layered(nodes.TruncatedKrylov), _PLAIN, _GRID, _KRYLOV_SPACE),
-    "tk_gcn_cl": Method(_layered(nodes.TruncatedKrylov), _PLAIN, _GRID, _KRYLOV_SPACE, collective=True, base="tk_gcn"),
+    "tk_gcn": _tk_gcn,
+    "tk_gcn_cl": replace(_tk_gcn, collective=True, base="tk_gcn"),
     "snowball": Method(_layered(nodes.Snowball), _PLAIN, _GRID, _SPACE | dict(layers=(1, 2, 3))),
     "grand": Method(
         _layered(nodes.Grand),
@@ -163,26 +171,16 @@ METHODS: dict[str, Method] = {
         _GRAND_SPACE,
         published={"cora": _GRAND_CORA, "citeseer": _GRAND_CITESEER, "pubmed": _GRAND_PUBMED, "": _GRAND_CITESEER},
     ),
-    "mlp": Method(_mlp, _PLAIN, _GRID, _MLP_SPACE),
+    "mlp": _mlp,
     "label_propagation": Method(None),
-    "deepsets": Method(_deepsets, _PLAIN | dict(pool="mean"), _ACTIVATION_GRID, _ONE_HOP_SPACE),
-    "set_twister_m2_k2": Method(
-        _one_hop(nodes.OneHopSetTwister, **_TWISTER), _PLAIN | dict(pool="mean"), _ACTIVATION_GRID, _ONE_HOP_SPACE
-    ),
-    "set_twister_plus": Method(_twister, _OURS, _ONE_HOP_GRID, _TWISTER_SPACE),
-    "correct_and_smooth": Method(_mlp, _PLAIN, _GRID, _MLP_SPACE, smoothed=True, base="mlp"),
-    "deepsets_cs": Method(
-        _deepsets, _PLAIN | dict(pool="mean"), _ACTIVATION_GRID, _ONE_HOP_SPACE, smoothed=True, base="deepsets"
-    ),
-    "set_twister_plus_cs": Method(
-        _twister, _OURS, _ONE_HOP_GRID, _TWISTER_SPACE, smoothed=True, base="set_twister_plus"
-    ),
-    "gcn_x5_cs": Method(
-        _layered(nodes.GCN), _PLAIN, _GRID, _SPACE | dict(layers=(2, 3)), smoothed=True, members=5, base="gcn"
-    ),
-    "set_twister_plus_x5_cs": Method(
-        _twister, _OURS, _ONE_HOP_GRID, _TWISTER_SPACE, smoothed=True, members=5, base="set_twister_plus"
-    ),
+    "deepsets": _deepsets,
+    "set_twister_m2_k2": replace(_deepsets, build=_one_hop(nodes.OneHopSetTwister, norm=None, lower_orders=None)),
+    "set_twister_plus": _ours,
+    "correct_and_smooth": replace(_mlp, smoothed=True, base="mlp"),
+    "deepsets_cs": replace(_deepsets, smoothed=True, base="deepsets"),
+    "set_twister_plus_cs": replace(_ours, smoothed=True, base="set_twister_plus"),
+    "gcn_x5_cs": replace(_gcn, smoothed=True, members=5, base="gcn"),
+    "set_twister_plus_x5_cs": replace(_ours, smoothed=True, members=5, base="set_twister_plus"),
 }
 
 
