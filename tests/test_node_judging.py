@@ -56,6 +56,7 @@ def test_small_validation_parts_are_drawn_again_without_the_test_nodes() -> None
         assert len(one.train) == len(SMALL.train)
     assert all(not torch.equal(a.validation, b.validation) for a, b in combinations(found, 2))
     assert [len(resplits(random_split(torch.arange(n), 0), 0)) for n in (5000, 8000)] == [2, 1]
+    assert len(resplits(random_split(torch.arange(8000), 0), 0, telling=200)) == 3, "a class of a few decides"
 
 
 def test_a_good_trial_is_judged_on_every_split(trained: list[Split]) -> None:

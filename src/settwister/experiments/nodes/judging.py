@@ -9,6 +9,7 @@ from statistics import median
 from typing import Any
 
 import torch
+from torch import Tensor
 
 from settwister.experiments.nodes.fit import fit
 from settwister.experiments.nodes.methods import Method
@@ -41,7 +42,7 @@ def raced(method: Method, graph: Graph, split: Split, recipe: NodeRecipe, seed: 
     They are given up where their best score of the first 50, 100, 200 or 400 epochs, or in the end, is under the
     median of what earlier trials had reached by then.
     """
-    splits = resplits(split, seed)
+    splits = resplits(split, seed, telling_nodes(graph.y[split.validation]) if recipe.balanced else None)
 
     def judge(settings: Settings, earlier: Sequence[Trial]) -> tuple[float | None, dict[str, Any]]:
         reached: dict[str, float] = {}
@@ -77,10 +78,24 @@ def _is_behind(stage: str, best: float, earlier: Sequence[Trial]) -> bool:
     return len(known) >= UNHURRIED and best < median(known)
 
 
-def resplits(split: Split, seed: int) -> list[Split]:
-    """The split, and others of its training and validation nodes in the same shares; test nodes stay what they are."""
+def telling_nodes(labels: Tensor) -> int:
+    """How many nodes a mean of recalls rests on: as if all classes were of the smallest one's size.
+
+    >>> telling_nodes(torch.tensor([0, 0, 0, 0, 0, 1]))
+    2
+    """
+    sizes = labels.unique(return_counts=True)[1]
+    return len(sizes) * int(sizes.min())
+
+
+def resplits(split: Split, seed: int, telling: int | None = None) -> list[Split]:
+    """The split, and others of its training and validation nodes in the same shares; test nodes stay what they are.
+
+    Args:
+        telling: how many of the validation nodes a score rests on; all where left out.
+    """
     both = torch.cat([split.train, split.validation])
-    count = min(MOST_SPLITS, -(-ENOUGH_NODES // len(split.validation)))
+    count = min(MOST_SPLITS, -(-ENOUGH_NODES // (telling or len(split.validation))))
     found = [split]
     for number in range(1, count):
         shuffled = both[permutation(len(both), seed, "resplit", number)]
