@@ -179,6 +179,9 @@ def test_snowball_is_its_definition(graph: Graph) -> None:
     for layer in model.layers:
         h = torch.cat([h, (a @ layer(h)).tanh()], dim=1)
     torch.testing.assert_close(model(whole(graph)), a @ model.last(h), atol=1e-5, rtol=1e-4)
+    rows, columns = graph.x.nonzero(as_tuple=True)
+    sparse = Csr.from_pairs(rows, columns, NODES, FEATURES, graph.x[rows, columns]).with_transpose()
+    torch.testing.assert_close(model(NodeBatch(sparse, graph.neighbours)), model(whole(graph)))
 
 
 @pytest.mark.parametrize("swapped", [True, False])

@@ -10,9 +10,8 @@ from torch import Tensor, nn
 
 from settwister._checks import probability, whole_number
 from settwister.functional.dropout import dropout as drop
-from settwister.functional.neighbour_sum import Csr
 from settwister.functional.propagation import normalised
-from settwister.nn.features import FeatureLinear, dense, row_normalised
+from settwister.nn.features import FeatureLinear, row_normalised
 from settwister.nn.mlp import linear
 from settwister.nn.nodes.base import NodeBatch, NodeModel, arguments
 
@@ -76,19 +75,17 @@ class Snowball(NodeModel):
         self.dropout = probability("dropout", dropout)
         whole_number("hidden", hidden)
         before = [in_dim + i * hidden for i in range(whole_number("layers", layers) + 1)]
-        self.layers = nn.ModuleList(linear(width, hidden) for width in before[:-1])
-        self.last = linear(before[-1], out_dim)
+        self.layers = nn.ModuleList(FeatureLinear(width, hidden) for width in before[:-1])
+        self.last = FeatureLinear(before[-1], out_dim)
 
-    def prepare(self, batch: NodeBatch) -> tuple[Tensor, Csr]:
+    def prepare(self, batch: NodeBatch) -> NodeBatch:
         super().prepare(batch)
-        return dense(row_normalised(batch.x)), normalised(batch.neighbours, "DA", loops=True)
+        adjacency = normalised(batch.neighbours, "DA", loops=True)
+        return replace(batch, x=row_normalised(batch.x), neighbours=adjacency)
 
-    def with_extra(self, prepared: tuple[Tensor, Csr], extra: Tensor) -> tuple[Tensor, Csr]:
-        return torch.cat([prepared[0], extra], dim=1), prepared[1]
-
-    def _forward(self, prepared: tuple[Tensor, Csr]) -> Tensor:
-        h, adjacency = prepared
+    def _forward(self, prepared: NodeBatch) -> Tensor:
+        behind = prepared.extra  # what stands behind the features, which stay sparse if they are
         for layer in self.layers:
-            new = adjacency.sum(layer(h)).tanh()
-            h = torch.cat([h, drop(new, self.dropout, self.training)], dim=1)
-        return adjacency.sum(self.last(h))
+            new = drop(prepared.neighbours.sum(layer(prepared.x, behind)).tanh(), self.dropout, self.training)
+            behind = new if behind is None else torch.cat([behind, new], dim=1)
+        return prepared.neighbours.sum(self.last(prepared.x, behind))
