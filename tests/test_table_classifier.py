@@ -12,7 +12,7 @@ import pytest
 import torch
 from sklearn.exceptions import NotFittedError
 
-from example_people import SMALL, Tables, replaced, social, without, written
+from example_people import PEOPLE, SMALL, Tables, replaced, social, without, written
 from settwister import InputError
 from settwister.demo.social import social_tables
 from settwister.estimator import OneHopClassifier, TableClassifier
@@ -286,3 +286,19 @@ def test_tuning_tries_one_network_at_a_time_and_goes_on(tables: Tables, tmp_path
         model.tune(graph, split, trials=trials, storage=tmp_path / "trials.json")
         assert sizes == members, "the first trial is in the file"
     assert model.classifier.members == 3
+
+
+def test_an_edge_of_weight_zero_is_none(tables: Tables) -> None:
+    people, friends = tables
+    none = friends.with_columns(much=pl.lit(0.0))
+    model = TableClassifier("person", "kind", weight="much", classifier=SMALL).fit(people, none)
+    assert model.data_.edges == 0
+    assert model.data_.isolated == PEOPLE
+
+
+@pytest.mark.parametrize(
+    ("more", "message"), [(dict(id=None), "id and target are None"), (dict(random_state=-1), "-1")]
+)
+def test_settings_that_cannot_be_are_refused(tables: Tables, more: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        TableClassifier(**dict(id="person", target="kind") | more).fit(*tables)

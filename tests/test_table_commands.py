@@ -334,3 +334,110 @@ def test_a_place_that_cannot_be_written_is_named_before_any_work(
     assert said.out == ""
     assert "cannot be written, /proc takes no new files" in said.err
     assert said.err.count("\n") == 1
+
+
+def test_the_demonstration_replaces_nothing_unless_told_to(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "people.parquet").write_text("precious")
+    assert settwister("demo", "--out", tmp_path, "--people", 200) == 2
+    assert "people.parquet exists already" in capsys.readouterr().err
+    assert (tmp_path / "people.parquet").read_text() == "precious"
+
+
+@pytest.mark.parametrize("which", ["people", "friends"])
+def test_predictions_do_not_take_the_place_of_what_they_are_made_from(
+    which: str, files: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert settwister(*fit_arguments(files)) == 0
+    tables = ["--nodes", files / "people.parquet", "--edges", files / "friends.parquet"]
+    before = (files / f"{which}.parquet").read_bytes()
+    out = files / "elsewhere" / ".." / f"{which}.parquet"
+    (files / "elsewhere").mkdir()
+    assert settwister("predict", "--model", files / "model", *tables, "--out", out, "--force") == 2
+    assert "is one of the tables to read" in capsys.readouterr().err
+    assert (files / f"{which}.parquet").read_bytes() == before
+
+
+def test_a_model_folder_with_something_else_in_it_is_not_replaced(
+    files: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert settwister(*fit_arguments(files)) == 0
+    (files / "model" / "notes.txt").write_text("precious")
+    assert settwister(*fit_arguments(files, "--force")) == 2
+    assert "holds notes.txt, which is not ours to remove" in capsys.readouterr().err
+    (files / "model" / "notes.txt").unlink()
+    assert settwister(*fit_arguments(files, "--force")) == 0
+
+
+def test_a_link_to_a_model_stays_one(files: Path) -> None:
+    assert settwister(*fit_arguments(files)) == 0
+    (files / "model").rename(files / "first")
+    (files / "model").symlink_to(files / "first")
+    assert settwister(*fit_arguments(files, "--force", "--seed", 5)) == 0
+    assert (files / "model").is_symlink()
+    assert json.loads((files / "first" / "estimator.json").read_text())["table"]["random_state"] == 5
+    assert {path.name for path in files.iterdir()} == {"people.parquet", "friends.parquet", "model", "first"}
+
+
+def test_columns_of_text_stay_text_however_the_cells_of_new_rows_look(files: Path, tables: Tables) -> None:
+    people, friends = tables
+    codes = pl.Series("code", ["12", "true", "2020-01-01", "A1"] * (PEOPLE // 4))
+    people.with_columns(codes).write_csv(files / "people.csv")
+    friends.write_csv(files / "friends.csv")
+    given = ["--nodes", files / "people.csv", "--edges", files / "friends.csv", "--id", "person", "--target", "kind"]
+    assert settwister("fit", *given, "--out", files / "m", "--epochs", 2, "--members", 1) == 0
+    for cell in ("12", "true", "2020-01-01"):
+        people[:1].with_columns(code=pl.lit(cell)).write_csv(files / "one.csv")
+        assert (
+            settwister(
+                "predict", "--model", files / "m", "--nodes", files / "one.csv", "--out", files / "p.csv", "--force"
+            )
+            == 0
+        )
+
+
+def test_classes_of_a_csv_file_keep_their_zeros(files: Path, tables: Tables) -> None:
+    people, friends = tables
+    names = {"local": "007", "mixed": "008", "worldly": "010"}
+    people.with_columns(pl.col("kind").replace(names)).write_csv(files / "people.csv")
+    model = TableClassifier("person", "kind", classifier=OneHopClassifier(width=8, max_epochs=2))
+    assert model.fit(files / "people.csv", friends).classes_.tolist() == ["007", "008", "010"]
+    assert model.evaluate(files / "people.csv", friends).nodes > 0
+
+
+def test_predicting_without_the_edges_of_training_is_mentioned(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert settwister(*fit_arguments(files)) == 0
+    asked = ["--model", files / "model", "--nodes", files / "people.parquet"]
+    assert settwister("predict", *asked, "--out", files / "alone.csv") == 0
+    assert "every node is taken as isolated" in capsys.readouterr().err
+
+
+def test_commands_for_later_are_quoted(tables: Tables, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "my tables"
+    folder.mkdir()
+    assert settwister(*fit_arguments(written(tables, folder))) == 0
+    assert f"--model '{folder / 'model'}'" in capsys.readouterr().out
+
+
+def test_a_terminated_command_leaves_nothing_behind(files: Path) -> None:
+    """Stopped while it writes: the old folder stays, and what was begun beside it goes."""
+    assert settwister(*fit_arguments(files)) == 0
+    code = """
+import sys, time
+from settwister.estimator import table_folder
+write = table_folder.write
+def slowly(*given):
+    write(*given)
+    print("writing", flush=True)
+    time.sleep(60)
+table_folder.write = slowly
+from settwister.cli import main
+main()
+"""
+    asked = [sys.executable, "-c", code, *map(str, fit_arguments(files, "--force"))]
+    with subprocess.Popen(asked, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"writing\n"
+        process.terminate()
+        assert process.wait(timeout=60) == 128 + signal.SIGTERM
+    assert {path.name for path in files.iterdir()} == {"people.parquet", "friends.parquet", "model"}
+    assert TableClassifier.load(files / "model").classes_.tolist() == ["local", "mixed", "worldly"]

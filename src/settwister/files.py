@@ -5,8 +5,9 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 from settwister.errors import InputError
@@ -35,15 +36,26 @@ def cache_folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME", "~/.cache")).expanduser() / "settwister"
 
 
-def writable(folder: str | Path, *, marker: str, force: bool) -> Path:
-    """A folder that may be written: one that is not there or, with ``force``, one of ours, which holds the marker."""
-    target = Path(folder)
+def writable(folder: str | Path, *, ours: Sequence[str], force: bool) -> Path:
+    """A folder that may be written: one that is not there or, with ``force``, one of ours.
+
+    Args:
+        ours: names, or patterns of them, that a folder of ours may hold; the first of them, each does. Anything else in
+            it is somebody's, and stays.
+    """
+    target = Path(os.path.realpath(Path(folder).expanduser()))  # behind a link, and of "." its name
+    marker = ours[0]
     if target.exists() and not target.is_dir():
         raise InputError(f"{target} is a file, expected a folder or nothing")
     if target.exists() and not force:
         raise InputError(f"{target} exists already, expected a new folder: force=True (--force) replaces it")
     if target.exists() and any(target.iterdir()) and not (target / marker).is_file():
         raise InputError(f"{target} exists and has no {marker}: it is not ours to replace, choose another folder")
+    there = sorted(path.name for path in target.iterdir()) if target.exists() else []
+    if others := [name for name in there if not any(fnmatchcase(name, one) for one in ours)]:
+        raise InputError(
+            f"{target} holds {others[0]}, which is not ours to remove: move it away, or choose another folder"
+        )
     check_writable(target)
     return target
 

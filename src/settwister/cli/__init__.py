@@ -2,6 +2,7 @@
 
 import inspect
 import re
+import signal
 import sys
 from collections.abc import Callable
 from typing import Annotated
@@ -59,6 +60,8 @@ def _options(
 
 def main() -> None:
     """Run the command line; a caller's mistake is one sentence on standard error and exit code 2."""
+    # So that what was begun beside a file or folder is cleared away.
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     try:
         app()
     except InputError as error:

@@ -9,7 +9,6 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from settwister import files
 from settwister.cli.output import JsonOption, listed, print_table, progress
 from settwister.cli.tables import (
     Balanced,
@@ -27,6 +26,7 @@ from settwister.cli.tables import (
     Target,
     TargetColumn,
     Weight,
+    check_model_folder,
     notes_on,
     one_hop_classifier,
     say_dropped,
@@ -73,7 +73,7 @@ def compare(
     Example: [cyan]settwister compare --nodes people.csv --edges friends.csv --id name --target team[/]
     """
     if out is not None:
-        files.writable(out, marker="estimator.json", force=force)
+        check_model_folder(out, force=force)
     classifier = one_hop_classifier(directed, balanced, epochs, members)
     table = table_classifier(id, target, features, source_column, target_column, weight, drop_unknown, classifier, seed)
     found = leaderboard(table, nodes, edges, listed(models), out, force=force)

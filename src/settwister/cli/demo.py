@@ -1,6 +1,7 @@
 """``settwister demo``: what the library is for, in two minutes and without a download."""
 
 import json
+import os
 import tempfile
 from functools import partial
 from pathlib import Path
@@ -14,8 +15,10 @@ from rich.progress import Progress, TaskID
 from settwister.cli import predict as predict_commands
 from settwister.cli.compare import leaderboard
 from settwister.cli.output import JsonOption, print_rows, print_table, progress
+from settwister.cli.tables import Force
 from settwister.demo.arithmetic import MODELS, TASK, train_for
-from settwister.files import new_file
+from settwister.errors import InputError
+from settwister.files import check_writable, new_file
 
 
 def demo(
@@ -28,6 +31,7 @@ def demo(
     ] = False,
     seconds: Annotated[float, typer.Option(help="With --sets: training time per model.", min=0.1)] = 8.0,
     seed: Annotated[int, typer.Option(help="Of the data and of every model.", min=0)] = 0,
+    force: Force = False,
     as_json: JsonOption = False,
 ) -> None:
     """Make up a social network, learn from its two tables who is of which kind, and write a page about it.
@@ -43,16 +47,21 @@ def demo(
     if sets:
         _sets(seconds, seed, as_json)
     else:
-        _tables(Path(tempfile.mkdtemp(prefix="settwister-demo-")) if out is None else out, people, seed, as_json)
+        folder = Path(tempfile.mkdtemp(prefix="settwister-demo-")) if out is None else out
+        _tables(folder, people, seed, force=force, as_json=as_json)
 
 
-def _tables(out: Path, people: int, seed: int, as_json: bool) -> None:
+def _tables(out: Path, people: int, seed: int, *, force: bool, as_json: bool) -> None:
     from settwister.demo.digits import digits_scores
     from settwister.demo.social import social_tables
     from settwister.estimator import OneHopClassifier
     from settwister.estimator.table import TableClassifier
 
     nodes, edges, model = out / "people.parquet", out / "friends.parquet", out / "model"
+    there = [path for path in (nodes, edges, model) if os.path.lexists(path)]
+    if there and not force:
+        raise InputError(f"{there[0]} exists already, expected a new folder: choose another --out, or --force")
+    check_writable(nodes)
     for path, frame in zip((nodes, edges), social_tables(people, seed), strict=True):
         with new_file(path) as staging:
             frame.write_parquet(staging)

@@ -10,7 +10,6 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from settwister import files
 from settwister.cli.output import JsonOption, progress
 from settwister.cli.tables import (
     Balanced,
@@ -28,6 +27,7 @@ from settwister.cli.tables import (
     Target,
     TargetColumn,
     Weight,
+    check_model_folder,
     notes_on,
     one_hop_classifier,
     say_dropped,
@@ -73,10 +73,10 @@ def fit(
 
     Example: [cyan]settwister fit --nodes people.parquet --edges friends.parquet --id name --target team --out model[/]
     """
-    files.writable(out, marker="estimator.json", force=force)
+    check_model_folder(out, force=force)
     classifier = one_hop_classifier(directed, balanced, epochs, members, model)
     table = table_classifier(id, target, features, source_column, target_column, weight, drop_unknown, classifier, seed)
-    trials = out.with_name(f"{out.name}.trials.json")
+    trials = Path(f"{out.expanduser().absolute()}.trials.json")
     with progress() as bars:
         shown = bars.add_task("reading", total=None, note="")
         graph, split = table.read(nodes, edges)

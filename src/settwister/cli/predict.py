@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from settwister.cli.output import JsonOption, print_table
-from settwister.cli.tables import DropUnknown, Edges, say_dropped
+from settwister.cli.tables import DropUnknown, Edges, say_dropped, say_isolated
 from settwister.errors import InputError
 from settwister.files import check_writable, new_file
 
@@ -37,18 +37,22 @@ def predict(
 
     Example: [cyan]settwister predict --model model --nodes people.csv --edges friends.csv --out teams.parquet[/]
     """
-    if out.suffix not in ENDINGS:
+    out, ending = out.expanduser(), out.suffix.lower()
+    if ending not in ENDINGS:
         raise InputError(f"{out} ends in {out.suffix!r}, expected one of {', '.join(ENDINGS)}")
+    if out.exists() and any(given is not None and given.exists() and out.samefile(given) for given in (nodes, edges)):
+        raise InputError(f"{out} is one of the tables to read, expected another name: it would be lost")
     if out.exists() and not force:
         raise InputError(f"{out} exists already, expected a new file: --force replaces it")
     if out.is_dir():
         raise InputError(f"{out} is a folder, expected the name of a file")
     check_writable(out)
     table = opened(model, drop_unknown)
+    say_isolated(table, edges)
     graph = table.read_new(nodes, edges)
     found = table.predicted(graph)
     with new_file(out) as staging:
-        found.write_parquet(staging) if out.suffix == ".parquet" else found.write_csv(staging)
+        found.write_parquet(staging) if ending == ".parquet" else found.write_csv(staging)
     counts = dict(found["prediction"].cast(str).value_counts(sort=True).iter_rows())
     if as_json:
         content = {"out": str(out), "nodes": found.height, "predictions": counts, "dropped_edges": graph.dropped}
@@ -69,6 +73,7 @@ def evaluate(
     Example: [cyan]settwister evaluate --model model --nodes new_people.parquet --edges new_friends.parquet[/]
     """
     table = opened(model, drop_unknown)
+    say_isolated(table, edges)
     graph = table.read_new(nodes, edges, with_target=True)
     found = table.evaluated(graph)
     if as_json:
@@ -109,6 +114,7 @@ def explain(
     Example: [cyan]settwister explain --model model --nodes people.parquet --edges friends.parquet --node Ada[/]
     """
     table = opened(model, drop_unknown)
+    say_isolated(table, edges)
     graph = table.read_new(nodes, edges)
     found = table.explained(node, graph)
     if as_json:

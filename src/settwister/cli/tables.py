@@ -1,5 +1,6 @@
 """What the commands that read tables share: their options, and the classifier that these describe."""
 
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -17,7 +18,12 @@ Edges = Annotated[
     Path | None, typer.Option(help="The table of edges, Parquet or CSV: two columns of ids. None where left out.")
 ]
 Id = Annotated[str, typer.Option(metavar="COLUMN", help="The column of the nodes' ids.")]
-Target = Annotated[str, typer.Option(metavar="COLUMN", help="The column to predict; empty where it is unknown.")]
+Target = Annotated[
+    str,
+    typer.Option(
+        metavar="COLUMN", help="The column to predict; empty where it is unknown (in CSV also NA, null or None)."
+    ),
+]
 Features = Annotated[
     str | None, typer.Option(metavar="A,B,…", help="The columns to predict from; all others where left out.")
 ]
@@ -86,11 +92,20 @@ def table_classifier(
     )
 
 
+def check_model_folder(out: Path, *, force: bool) -> None:
+    """Refuse a folder that could not be written when the model is there."""
+    from settwister import files
+    from settwister.estimator.folder import OURS
+
+    files.writable(out, ours=OURS, force=force)
+
+
 def usage_lines(nodes: Path, edges: Path | None, out: Path) -> dict[str, str]:
-    tables = f"--nodes {nodes}" + ("" if edges is None else f" --edges {edges}")
+    """Commands that use a model, as a shell takes them."""
+    given = ["--model", str(out), "--nodes", str(nodes), *([] if edges is None else ["--edges", str(edges)])]
     return {
-        "Predict": f"settwister predict --model {out} {tables} --out predictions.parquet",
-        "Explain": f"settwister explain --model {out} {tables} --node ID",
+        "Predict": shlex.join(["settwister", "predict", *given, "--out", "predictions.parquet"]),
+        "Explain": shlex.join(["settwister", "explain", *given, "--node", "ID"]),
     }
 
 
@@ -98,6 +113,12 @@ def notes_on(dropped: int) -> list[str]:
     edges = "1 edge" if dropped == 1 else f"{dropped} edges"
     were = "was" if dropped == 1 else "were"
     return [f"{edges} to nodes that are not in the table {were} left out."] if dropped else []
+
+
+def say_isolated(table: "TableClassifier", edges: Path | None) -> None:
+    """A word to people who left out the edges of a model that was fitted with some."""
+    if edges is None and table.classifier_.saw_edges_:
+        print("No --edges for a model that was fitted with some: every node is taken as isolated.", file=sys.stderr)
 
 
 def say_dropped(dropped: int) -> None:

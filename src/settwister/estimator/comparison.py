@@ -69,6 +69,7 @@ def compare(
         tell: called before every training with its name, the number done, and how many there are.
     """
     found = []
+    _import_all()
     for done, name in enumerate(names):
         tell(choice("model", name, CONTENDERS), done, len(names))
         began = time.perf_counter()
@@ -82,6 +83,11 @@ def compare(
         judged = evaluate(shares[test], graph.codes[test], model.names, graph.degrees[test])
         found.append(Contender(name, reached, judged, seconds, fitted))
     return sorted(found, key=lambda one: -one.validation)
+
+
+def _import_all() -> None:
+    """Have torch import what the first step of an optimiser imports: seconds that no contender should be charged."""
+    torch.optim.Adam([torch.zeros(1, requires_grad=True)]).step()
 
 
 _Predicted = tuple[NDArray[Any], OneHopClassifier | None]

@@ -25,7 +25,9 @@ from settwister.estimator import folder_seal
 from settwister.estimator.settings import plain
 
 FORMAT = 1
-MARKER = "estimator.json"  # a folder without it is not ours to replace
+MARKER = "estimator.json"
+#: what the folders of all estimators hold, or some of it
+OURS = (MARKER, "network", "scaling.safetensors", "classifier", "known.safetensors", "encoder.skops", "report.html")
 LARGEST_JSON = 2**26  # bytes; the curves of a million epochs are smaller
 CLASS_TYPES = {"i": int, "u": int, "f": float, "b": bool, "U": str}
 

@@ -17,7 +17,7 @@ from settwister import files
 from settwister.errors import InputError
 from settwister.estimator import one_hop_folder, settings
 from settwister.estimator.edges import neighbourhoods
-from settwister.estimator.folder import MARKER
+from settwister.estimator.folder import OURS
 from settwister.estimator.inputs import classes, held_back, ids_of, labels, rows, seed_of, share_met
 from settwister.estimator.scaling import learned
 from settwister.estimator.tuning import fingerprint, tuned
@@ -301,7 +301,7 @@ class OneHopClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
             force: replace a folder that exists.
         """
         check_is_fitted(self)
-        with files.new_folder(files.writable(folder, marker=MARKER, force=force)) as staging:
+        with files.new_folder(files.writable(folder, ours=OURS, force=force)) as staging:
             one_hop_folder.write(self, staging)
 
     @classmethod

@@ -14,7 +14,7 @@ from torch import Tensor
 from settwister import files
 from settwister.errors import InputError
 from settwister.estimator import sets_folder, settings
-from settwister.estimator.folder import MARKER
+from settwister.estimator.folder import OURS
 from settwister.estimator.inputs import LARGEST, classes, from_torch, labels, seed_of, standard
 from settwister.estimator.set_inputs import occurrences, sets_of
 from settwister.graphs.splits import stratified_parts
@@ -117,7 +117,7 @@ class _SetEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
             force: replace a folder that exists.
         """
         check_is_fitted(self)
-        with files.new_folder(files.writable(folder, marker=MARKER, force=force)) as staging:
+        with files.new_folder(files.writable(folder, ours=OURS, force=force)) as staging:
             sets_folder.write(self, staging)
 
     def __sklearn_is_fitted__(self) -> bool:

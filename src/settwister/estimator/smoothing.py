@@ -14,7 +14,7 @@ from settwister._checks import probability
 from settwister.errors import InputError
 from settwister.estimator import smoothing_folder
 from settwister.estimator.edges import neighbourhoods
-from settwister.estimator.folder import MARKER
+from settwister.estimator.folder import OURS
 from settwister.estimator.inputs import classes, held_back, ids_of, labels, seed_of, share_met
 from settwister.estimator.one_hop import OneHopClassifier
 from settwister.estimator.settings import plain
@@ -129,7 +129,7 @@ class CorrectAndSmooth(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
         """
         check_is_fitted(self)
         smoothing_folder.check(self)
-        with files.new_folder(files.writable(folder, marker=MARKER, force=force)) as staging:
+        with files.new_folder(files.writable(folder, ours=OURS, force=force)) as staging:
             smoothing_folder.write(self, staging)
 
     @classmethod

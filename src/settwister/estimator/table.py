@@ -14,11 +14,12 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from settwister import files
+from settwister._checks import whole_number
 from settwister._version import __version__
 from settwister.errors import InputError
 from settwister.estimator import table_folder
 from settwister.estimator.explanation import Explanation, explain
-from settwister.estimator.folder import MARKER
+from settwister.estimator.folder import CLASS_TYPES, OURS
 from settwister.estimator.inputs import features
 from settwister.estimator.one_hop import OneHopClassifier, Tell
 from settwister.estimator.tuning import fingerprint, tuned
@@ -118,6 +119,9 @@ class TableClassifier:
 
     def read(self, nodes: Any, edges: Any = None) -> tuple[TableGraph, Split]:
         """The tables as a graph, cut in three, with columns encoded by what the training nodes say."""
+        if not isinstance(self.id, str) or not isinstance(self.target, str):
+            raise InputError(f"id and target are {self.id!r} and {self.target!r}, expected the names of two columns")
+        whole_number("random_state", self.random_state, least=0, most=2**63)
         table = read_nodes(nodes, self.id, self.target, self.features)
         assert table.target is not None
         codes, classes = labels(table.target)
@@ -128,7 +132,7 @@ class TableClassifier:
             raise InputError(
                 f"{len(known)} nodes have a class, expected enough of some class to be cut in three: at least 3"
             )
-        self.classes_ = classes
+        self.classes_ = classes if classes.dtype.kind in CLASS_TYPES else classes.astype(str)
         if self.id in self._answers:
             raise InputError(
                 f"the id column is {self.id!r}, as a column of predictions is called, expected another name: rename it"
@@ -198,6 +202,8 @@ class TableClassifier:
         if edges is not None:
             found = read_edges(edges, ids, self.source, self.end, self.weight, self.drop_unknown)
             pairs, weight, dropped = found.pairs, found.weight, found.dropped
+        if weight is not None:  # an edge of weight 0 is none
+            pairs, weight = pairs[:, weight > 0], weight[weight > 0]
         sets = neighbour_sets(pairs, len(ids), weight=weight, directed=options.directed, loops=options.loops)
         return TableGraph(ids, self.encoder_.transform(table), sets, codes, dropped)
 
@@ -247,7 +253,8 @@ class TableClassifier:
             with_target: whether the classes are read too, which must then be there.
         """
         self._check_fitted()
-        table = read_nodes(nodes, self.id, self.target if with_target else None, self.columns_)
+        target = self.target if with_target else None
+        table = read_nodes(nodes, self.id, target, self.columns_, self.encoder_.texts)
         codes = np.full(len(table.ids), -1)
         if with_target:
             assert table.target is not None
@@ -258,6 +265,8 @@ class TableClassifier:
         place = {name: code for code, name in enumerate(self.classes_.tolist())}
         if self.classes_.dtype.kind == "U":
             target = target.cast(str)
+        elif self.classes_.dtype.kind == "b" and target.dtype == str:  # cells of a CSV file
+            target = target.str.to_lowercase().replace_strict({"true": True, "false": False}, default=None)
         values = target.to_list()
         unknown = sorted({str(value) for value in values if value is not None and value not in place})
         if unknown:
@@ -336,7 +345,7 @@ class TableClassifier:
     def save(self, folder: str | Path, *, force: bool = False, report: ClassifierReport | None = None) -> None:
         """Write a new folder, wholly or not at all: the classifier, the encoder, and a page about them."""
         self._check_fitted()
-        with files.new_folder(files.writable(folder, marker=MARKER, force=force)) as staging:
+        with files.new_folder(files.writable(folder, ours=OURS, force=force)) as staging:
             table_folder.write(self, staging, classifier_page(report or self.report()))
 
     @classmethod

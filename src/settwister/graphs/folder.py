@@ -26,6 +26,7 @@ from settwister.graphs.splits import Split
 
 FORMAT = 1
 DESCRIPTION = "graph.json"
+OURS = (DESCRIPTION, "x.npy", "x_*.npy", "y.npy", "neighbours_*.npy", "split_*.npy")
 LARGEST_DESCRIPTION = 2**20  # bytes
 AT_ONCE = 2**20  # numbers
 PARTS = ("train", "validation", "test")
@@ -34,7 +35,7 @@ WHOLE, REAL = (np.int32, np.int64), (np.float32, np.float64)
 
 def save_folder(graph: Graph, path: str | Path, *, force: bool = False) -> None:
     """Write the graph as ``.npy`` files and a small JSON, wholly or not at all."""
-    target = writable(path, marker=DESCRIPTION, force=force)
+    target = writable(path, ours=OURS, force=force)
     arrays = _csr_arrays("neighbours", graph.neighbours) | {"y": graph.y}
     arrays |= {"x": graph.x} if isinstance(graph.x, Tensor) else _csr_arrays("x", graph.x)
     for i, splits in enumerate(graph.splits.values()):

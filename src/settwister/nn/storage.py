@@ -31,7 +31,7 @@ MOST_LAYERS = 256
 def save(model: nn.Module, name: str, config: dict[str, Any], folder: Path, *, force: bool) -> None:
     content = {"format": FORMAT, "settwister": __version__, "model": name, "config": config}
     tensors = {key: value.detach().contiguous().cpu() for key, value in model.state_dict().items()}
-    with new_folder(writable(folder, marker="config.json", force=force)) as staging:
+    with new_folder(writable(folder, ours=("config.json", "model.safetensors"), force=force)) as staging:
         save_file(tensors, staging / "model.safetensors")
         (staging / "config.json").write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
 

@@ -77,8 +77,8 @@ def read_edges(
     if unknown.edges and not drop_unknown:
         raise InputError(
             f"{table.title} has {unknown.edges} of {row} edges to nodes that are not in the table of nodes, such as "
-            f"{listed(unknown.examples)}, expected every end to be a node: add them, or go on without these edges by "
-            "--drop-unknown (in Python drop_unknown=True)"
+            f"{listed(unknown.examples)}, expected every end, columns {listed(ends)}, to be a node: add them, name "
+            "other columns, or go on without these edges by --drop-unknown (in Python drop_unknown=True)"
         )
     return EdgeTable(_joined(pieces), None if weight is None else _concatenated(weights), unknown.edges)
 

@@ -114,6 +114,11 @@ class TableEncoder:
             np.concatenate([filled, missing, *(part.values for part in plain)], axis=1, out=out[some], casting="unsafe")
         return out
 
+    @property
+    def texts(self) -> list[str]:
+        """The columns of the table that are text."""
+        return [name for name, word in self._kinds.items() if word == "text"]
+
     def to_bytes(self) -> bytes:
         """This encoder as bytes, no pickle among them."""
         self._check_fitted()

@@ -25,7 +25,7 @@ def check_ids(ids: "polars.Series", title: str) -> None:
     if missing:
         raise InputError(
             f"column {ids.name!r} of {title} has {missing} of {len(ids)} ids missing, expected an id for every node: "
-            "fill them in or drop those rows"
+            "fill them in or drop those rows (in CSV, NA, null and None are missing too)"
         )
     repeated = ids.filter(ids.is_duplicated()).unique(maintain_order=True)
     if len(repeated):
@@ -44,6 +44,22 @@ def from_cells(cells: "polars.Series") -> "polars.Series":
 
     numbers = cells.cast(pl.Int64, strict=False)
     return numbers if (numbers.cast(pl.String) == cells).all(ignore_nulls=False) else cells
+
+
+def classes_from_cells(cells: "polars.Series") -> "polars.Series":
+    """Classes from the cells of a CSV file: numbers if every cell is written as one, text otherwise.
+
+    So 007 stays 007; 1.0 is a number, and whether it can be a class is for others to say.
+    """
+    import polars as pl
+
+    known = cells.drop_nulls()
+    whole_numbers = from_cells(known)
+    if whole_numbers.dtype == pl.Int64:
+        return cells.cast(pl.Int64)
+    numbers = known.cast(pl.Float64, strict=False)
+    padded = bool(known.str.contains(r"^[+-]?0[0-9]").any())
+    return cells if padded or numbers.null_count() else cells.cast(pl.Float64)
 
 
 class Positions:

@@ -1,6 +1,6 @@
 """A table of nodes: an id, features, and a class for those whose class is known."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from settwister.errors import InputError
 from settwister.tables.columns import check_columns, check_features, check_finite, listed, whole
-from settwister.tables.ids import check_ids, from_cells
+from settwister.tables.ids import check_ids, classes_from_cells, from_cells
 from settwister.tables.reading import open_table
 from settwister.tables.table import Frame, Table
 
@@ -35,7 +35,11 @@ class NodeTable:
 
 
 def read_nodes(
-    source: Any, id: str | None, target: str | None = None, features: Sequence[str] | None = None
+    source: Any,
+    id: str | None,
+    target: str | None = None,
+    features: Sequence[str] | None = None,
+    text: Collection[str] = (),
 ) -> NodeTable:
     """The nodes in ``source``, a path or a data frame.
 
@@ -43,6 +47,7 @@ def read_nodes(
         id: the column that names the nodes; None takes the index of a pandas data frame.
         target: the column to predict, null where it is unknown.
         features: the columns to predict from; all others where left out.
+        text: features that are text, whatever the cells of a CSV file look like.
     """
     table = open_table(source)
     named = [name for name in (id, target) if name is not None]
@@ -50,11 +55,13 @@ def read_nodes(
         raise InputError(f"the id and the target are both {id!r}, expected two columns")
     check_columns(named, table.names, table.title)
     chosen = _chosen_features(features, named, table)
-    frame = table.whole([*named, *chosen], text=[] if id is None else [id])
+    frame = table.whole([*named, *chosen], text=[*named, *(name for name in chosen if name in text)])
     ids = _ids(table, frame, id)
     check_ids(ids, table.title)
     check_features(frame.select(chosen), table.title)
-    classes = None if target is None else _classes(frame[target], table.title)
+    classes = None
+    if target is not None:
+        classes = _classes(frame[target] if table.typed else classes_from_cells(frame[target]), table.title)
     return NodeTable(ids, frame.select(chosen), classes)
 
 
@@ -85,8 +92,7 @@ def labels(target: "polars.Series") -> tuple["NDArray[np.int64]", "NDArray[Any]"
             f"the target {name!r} has one member only of {few}, expected at least two of a class: give more of it or "
             "drop it"
         )
-    classes = np.array(values.to_list())
-    return codes, classes.astype(str) if classes.dtype == object else classes
+    return codes, values.to_numpy()
 
 
 def _chosen_features(features: Sequence[str] | None, named: list[str], table: Table) -> list[str]:
