@@ -176,3 +176,8 @@ def test_labels_that_teach_nothing() -> None:
     )
     assert "of 0, 1, 2 and 2 more, expected" in refusal(lambda: labels(pl.Series("y", range(5))))
     assert "holds 0.5, expected classes" in refusal(lambda: labels(pl.Series("y", [0.5, 0.5, 1, 1])))
+
+
+@pytest.mark.parametrize("values", [[dt.timedelta(1), dt.timedelta(2)] * 2, [b"\xff", b"a"] * 2])
+def test_a_target_that_has_no_words_for_its_classes_is_refused(values: list[Any]) -> None:
+    assert "expected classes: text, whole numbers or dates" in refusal(lambda: labels(pl.Series("y", values)))

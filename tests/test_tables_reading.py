@@ -163,3 +163,9 @@ def test_importing_the_package_imports_none_of_the_extra() -> None:
         "import sys, settwister.tables as _; print(sorted({'polars', 'pyarrow', 'skrub', 'skops'} & set(sys.modules)))"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+@pytest.mark.parametrize(("mark", "hint"), [(";", "instead of ';'"), ("\t", "or call it .tsv")])
+def test_another_separator_is_named(tmp_path: Path, mark: str, hint: str) -> None:
+    (tmp_path / "nodes.csv").write_text(f"id{mark}age\na{mark}1\n")
+    assert hint in refusal(lambda: read_table(tmp_path / "nodes.csv"))

@@ -4,7 +4,7 @@ import json
 import time
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -96,8 +96,9 @@ def fit(
         trials.unlink(missing_ok=True)
     found = table.evaluation_
     if as_json:
-        content = {"model": str(out), "data": asdict(table.data_), "test": found.to_json()}
-        print(json.dumps(content | {"dropped_edges": graph.dropped}, indent=1))
+        content: dict[str, Any] = {"model": str(out), "data": asdict(table.data_), "test": found.to_json()}
+        content |= {"dropped_edges": graph.dropped} | ({"trials": len(table.trials_)} if tune else {})
+        print(json.dumps(content, indent=1))
         return
     say_dropped(graph.dropped)
     console = Console()
@@ -106,6 +107,8 @@ def fit(
         f"[bold]{found.accuracy:.1%}[/] of {found.nodes} test nodes are right (95% interval {low:.1%} to {high:.1%}); "
         f"always answering the commonest class would be {found.majority:.1%}."
     )
+    if tune:
+        console.print(f"{len(table.trials_)} settings were tried, each judged on the validation nodes.")
     fitted = table.classifier_
     networks = fitted.network_.config.get("members", 1)
     trained = "The network was" if networks == 1 else f"{networks} networks, answering as one, were"

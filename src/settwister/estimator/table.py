@@ -29,6 +29,7 @@ from settwister.graphs.graph import joined_pairs, neighbour_sets
 from settwister.graphs.splits import Split, stratified_parts
 from settwister.report import ClassifierReport, DataSummary, classifier_page
 from settwister.tables import TableEncoder, labels, read_edges, read_nodes
+from settwister.tables.nodes import as_words
 
 if TYPE_CHECKING:
     import polars
@@ -130,7 +131,8 @@ class TableClassifier:
         split = Split(*(torch.from_numpy(known[parts == part]) for part in range(3)))
         if len(split.test) == 0 or len(split.validation) == 0:
             raise InputError(
-                f"{len(known)} nodes have a class, expected enough of some class to be cut in three: at least 3"
+                f"{len(known)} nodes have a class, no class three of them, expected at least three of one: they are "
+                "cut in training, validation and test nodes"
             )
         self.classes_ = classes if classes.dtype.kind in CLASS_TYPES else classes.astype(str)
         if self.id in self._answers:
@@ -264,7 +266,7 @@ class TableClassifier:
     def _coded(self, target: Any) -> NDArray[np.int64]:
         place = {name: code for code, name in enumerate(self.classes_.tolist())}
         if self.classes_.dtype.kind == "U":
-            target = target.cast(str)
+            target = as_words(target)
         elif self.classes_.dtype.kind == "b" and target.dtype == str:  # cells of a CSV file
             target = target.str.to_lowercase().replace_strict({"true": True, "false": False}, default=None)
         values = target.to_list()

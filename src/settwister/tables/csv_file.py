@@ -33,6 +33,11 @@ class CsvFile(Table):
             with self._stream() as stream:
                 names = list(self._open(stream).schema.names)
         super().__init__(str(path), names)
+        if len(names) == 1 and (other := next((mark for mark in ";\t|" if mark in names[0]), None)):
+            raise InputError(
+                f"{path} has one column, {names[0]!r}, expected several between {separator!r}: write it with these "
+                f"instead of {other!r}" + (", or call it .tsv" if other == "\t" else "")
+            )
 
     def _whole(self, columns: list[str], text: Collection[str]) -> "polars.DataFrame":
         import polars as pl

@@ -77,7 +77,7 @@ def labels(target: "polars.Series") -> tuple["NDArray[np.int64]", "NDArray[Any]"
 
     target = _classes(target, "the table")
     if not (target.dtype.is_integer() or target.dtype == pl.Boolean):
-        target = target.cast(pl.String)  # in the order of the alphabet, as scikit-learn has it
+        target = as_words(target)  # in the order of the alphabet, as scikit-learn has it
     values = target.drop_nulls().unique().sort()
     codes = target.rank("dense").cast(pl.Int64).fill_null(1 + UNKNOWN).to_numpy() - 1
     name = target.name or "target"
@@ -93,6 +93,18 @@ def labels(target: "polars.Series") -> tuple["NDArray[np.int64]", "NDArray[Any]"
             "drop it"
         )
     return codes, values.to_numpy()
+
+
+def as_words(target: "polars.Series") -> "polars.Series":
+    """Classes as text."""
+    import polars as pl
+
+    try:
+        return target.cast(pl.String)
+    except pl.exceptions.PolarsError:
+        raise InputError(
+            f"the target {target.name!r} is {target.dtype}, expected classes: text, whole numbers or dates"
+        ) from None
 
 
 def _chosen_features(features: Sequence[str] | None, named: list[str], table: Table) -> list[str]:
