@@ -18,6 +18,7 @@ from torch_geometric.data import Data
 from example_graph import NODES, Example, both_ways, example, named, refusal, tiny
 from settwister.estimator import CorrectAndSmooth, OneHopClassifier
 from settwister.estimator.edges import neighbourhoods
+from settwister.estimator.inputs import labels
 from settwister.estimator.scaling import Binned, Standardised
 from settwister.functional import Csr
 from settwister.graphs import neighbour_sets
@@ -407,3 +408,11 @@ def test_labels_that_are_none_are_refused(graph: Example, y: Any, message: str) 
 def test_a_score_of_no_known_label_is_refused(graph: Example, fitted: OneHopClassifier) -> None:
     assert "60 labels, 0 of them known" in refusal(lambda: fitted.score(graph.X, np.full(NODES, -1), graph.edges))
     assert "7 labels, 7 of them known" in refusal(lambda: fitted.score(graph.X, graph.y[:7], graph.edges))
+
+
+@pytest.mark.parametrize("given", [pd.array([3, 7, None], dtype="Int64"), pd.array(["a", "b", None], dtype="string")])
+def test_labels_in_pandas_own_types_stay_what_they_are(given: Any) -> None:
+    found, known = labels(pd.Series(given))
+    assert found.tolist() == list(given[:2])
+    assert found.dtype.kind in "iU"
+    assert known.tolist() == [True, True, False]

@@ -228,6 +228,7 @@ def test_tuning_goes_on_where_it_was_stopped(
     with pytest.MonkeyPatch.context() as patch:
         interrupted_after(patch, trials=3)
         assert settwister(*fit_arguments(files, "--tune", 1000)) == 130
+    assert capsys.readouterr().err == "settwister: interrupted; what was finished is kept\n"
     assert len(counted) == 4
     before = json.loads(kept.read_text())
     assert len(before) == 3

@@ -34,6 +34,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "bench": bench.bench,
     "datasets": datasets.datasets,
 }
+INTERRUPTED = 128 + signal.SIGINT  # how typer ends after Ctrl-C
 TRAINING = ("demo", "fit", "compare", "reproduce")
 for name, command in COMMANDS.items():
     # Lines of one paragraph are joined: the terminal's width decides where they break, not the source's.
@@ -70,6 +71,7 @@ def main() -> None:
     except OSError as error:  # a full disk, a folder that went away: nothing that a traceback would help with
         print(f"settwister: {error}", file=sys.stderr)
         sys.exit(2)
-    except KeyboardInterrupt:
-        print("settwister: interrupted", file=sys.stderr)
-        sys.exit(130)
+    except SystemExit as end:
+        if end.code == INTERRUPTED:
+            print("settwister: interrupted; what was finished is kept", file=sys.stderr)
+        raise

@@ -132,6 +132,8 @@ def labels(y: Any, minus_one: MinusOne = "guess") -> tuple[NDArray[Any], NDArray
     """
     if y is None:
         raise InputError("a classifier requires y to be passed, but the target y is None: give one label per row")
+    if hasattr(y, "isna") and not isinstance(getattr(y, "dtype", None), np.dtype | None):
+        y = y.to_numpy(dtype=object)  # pandas' own types; as floats, whole numbers with a gap would be others
     try:
         # As objects, since in an array of text NaN would be a word and -1 another.
         array: NDArray[Any] = column_or_1d(
