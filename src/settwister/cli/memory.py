@@ -10,9 +10,10 @@ _NEVER = 2**31 - 1
 def keep_freed_memory() -> None:
     """Have malloc keep what is freed instead of handing it back to the system.
 
-    By default glibc maps every large block anew, and the system fills it with zeros page by page, which on a graph can
-    be half of a training step (``benchmarks/freed_memory.py``); the price is some more memory at the peak. Elsewhere
-    than under glibc nothing is done. A program may decide this and a library may not, so only commands call it.
+    By default glibc maps every large block anew, and the system fills it with zeros page by page, which can be half of
+    a training step of a GCN or GAT (``benchmarks/freed_memory.py``); the price is more memory at the peak, up to a
+    third. Elsewhere than under glibc nothing is done. A program may decide this and a library may not, so only commands
+    call it.
     """
     with suppress(AttributeError, OSError, TypeError):
         mallopt = ctypes.CDLL(None).mallopt

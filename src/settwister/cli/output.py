@@ -1,7 +1,8 @@
 """How commands speak: tables for people, JSON for programs, progress on standard error."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Annotated, Any
 
 import typer
@@ -56,3 +57,11 @@ def progress() -> Progress:
         disable=not console.is_terminal,
         transient=True,
     )
+
+
+@contextmanager
+def busy(what: str) -> Iterator[None]:
+    """A bar without an end, for what takes as long as it takes."""
+    with progress() as bars:
+        bars.add_task(what, total=None, note="")
+        yield

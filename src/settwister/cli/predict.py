@@ -8,7 +8,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from settwister.cli.output import JsonOption, print_table
+from settwister.cli.output import JsonOption, busy, print_table
 from settwister.cli.tables import DropUnknown, Edges, say_dropped, say_isolated
 from settwister.errors import InputError
 from settwister.files import check_writable, new_file
@@ -49,8 +49,9 @@ def predict(
     check_writable(out)
     table = opened(model, drop_unknown)
     say_isolated(table, edges)
-    graph = table.read_new(nodes, edges)
-    found = table.predicted(graph)
+    with busy("reading and predicting"):
+        graph = table.read_new(nodes, edges)
+        found = table.predicted(graph)
     with new_file(out) as staging:
         found.write_parquet(staging) if ending == ".parquet" else found.write_csv(staging)
     counts = dict(found["prediction"].cast(str).value_counts(sort=True).iter_rows())
@@ -74,8 +75,9 @@ def evaluate(
     """
     table = opened(model, drop_unknown)
     say_isolated(table, edges)
-    graph = table.read_new(nodes, edges, with_target=True)
-    found = table.evaluated(graph)
+    with busy("reading and predicting"):
+        graph = table.read_new(nodes, edges, with_target=True)
+        found = table.evaluated(graph)
     if as_json:
         print(json.dumps(found.to_json() | {"dropped_edges": graph.dropped}, indent=1))
         return
@@ -115,8 +117,9 @@ def explain(
     """
     table = opened(model, drop_unknown)
     say_isolated(table, edges)
-    graph = table.read_new(nodes, edges)
-    found = table.explained(node, graph)
+    with busy("reading and predicting"):
+        graph = table.read_new(nodes, edges)
+        found = table.explained(node, graph)
     if as_json:
         print(json.dumps(found.to_json() | {"dropped_edges": graph.dropped}, indent=1, default=str))
         return
