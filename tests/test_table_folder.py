@@ -3,6 +3,7 @@
 import json
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -74,6 +75,31 @@ def test_a_folder_whose_description_was_changed_is_refused(fitted: TableClassifi
             TableClassifier.load(tmp_path / "model")
     path.write_text(json.dumps({key: value for key, value in content.items() if key != "table"}))
     with pytest.raises(InputError, match="says nothing of tables"):
+        TableClassifier.load(tmp_path / "model")
+
+
+@pytest.mark.parametrize(
+    ("where", "wrong"),
+    [
+        (("random_state",), -1),
+        (("data", "classes"), 7),
+        (("data", "degrees"), [{"nodes": 1}]),
+        (("evaluation", "per_class"), [{}]),
+        (("evaluation", "confusion"), [[1]]),
+    ],
+)
+def test_what_a_page_could_not_show_is_refused(
+    fitted: TableClassifier, tmp_path: Path, where: tuple[str, ...], wrong: Any
+) -> None:
+    fitted.save(tmp_path / "model")
+    path = unsealed(tmp_path / "model") / "estimator.json"
+    content = json.loads(path.read_text())
+    inside = content["table"]
+    for key in where[:-1]:
+        inside = inside[key]
+    inside[where[-1]] = wrong
+    path.write_text(json.dumps(content))
+    with pytest.raises(InputError, match=r"estimator\.json"):
         TableClassifier.load(tmp_path / "model")
 
 

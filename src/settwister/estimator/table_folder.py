@@ -21,7 +21,7 @@ from settwister.estimator import folder as parts
 from settwister.estimator import one_hop_folder
 from settwister.estimator.one_hop import OneHopClassifier
 from settwister.evaluation import Evaluation
-from settwister.report import DataSummary
+from settwister.report import DataSummary, classifier_page
 from settwister.tables import TableEncoder
 from settwister.tables.saved import LARGEST
 
@@ -73,6 +73,10 @@ def read(table_type: type[Any], folder: Path) -> Any:
     except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise InputError(f"{path} lacks what was found in training ({error}), {WROTE}") from None
     found.baseline_ = _baseline(about.get("baseline"), classifier.n_features_in_, path)
+    try:
+        classifier_page(found.report())
+    except Exception as error:  # all that was found in training is shown there, and what does not fit can fail anyhow
+        raise InputError(f"{path} says what cannot be of its training ({error!r}), {WROTE}") from error
     return found
 
 
