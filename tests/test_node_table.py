@@ -96,13 +96,19 @@ def test_every_method_learns_what_is_easy(data: Path) -> None:
 
 
 def test_the_papers_grid() -> None:
-    """Layers, widths, rates, and for sets the two poolings and activations; Friendster's features are standardised."""
-    assert len(method("gcn").combinations("cora")) == 18
-    assert len(method("gat").combinations("cora")) == 12
-    one = {"layers": 2, "width": 128, "rate": 0.001, "pool": "sum", "activation": "tanh"}
-    assert len(method("set_twister_m2_k2").combinations("cora")) == 72
+    """Layers, widths, rates; for PyG's models its scaling; for sets the two poolings and what the paper leaves open.
+
+    Friendster's features are standardised, and so scaled in no other way.
+    """
+    assert len(method("gcn").combinations("cora")) == 36
+    assert len(method("gcn").combinations("friendster")) == 18
+    assert len(method("gat").combinations("cora")) == 24
+    assert len(method("tk_gcn").combinations("cora")) == 18
+    one = {"layers": 2, "width": 128, "rate": 0.001, "pool": "sum", "activation": "tanh", "input_dropout": 0.0}
+    assert len(method("set_twister_m2_k2").combinations("cora")) == 144
     assert one in method("set_twister_m2_k2").combinations("cora")
     assert one | {"scaling": "deviation"} in method("set_twister_m2_k2").combinations("friendster")
+    assert {settings["scaling"] for settings in method("gat").combinations("friendster")} == {"deviation"}
     with pytest.raises(InputError, match="unknown method 'magic', expected one of gcn"):
         method("magic")
 
@@ -151,7 +157,7 @@ def test_several_networks_are_averaged(data: Path) -> None:
     assert 100 * three.validation == pytest.approx(reached)
 
 
-@pytest.mark.parametrize("scaling", ["deviation", "tf_idf"])
+@pytest.mark.parametrize("scaling", ["deviation", "rows", "tf_idf"])
 def test_features_are_scaled_where_the_settings_say_so(data: Path, scaling: str) -> None:
     graph = load("cora", data)
     split, recipe = split_of(graph, 0), NodeRecipe(epochs=2)
@@ -221,7 +227,6 @@ def test_a_part_of_the_grid_is_tried_and_goes_on(data: Path, tmp_path: Path) -> 
     options: dict[str, Any] = dict(data_dir=data, seeds=[0], epochs=1)
     tried = []
     for trials in (2, 3):
-        store.path(cell, 0).unlink(missing_ok=True)
         run_missing_nodes([cell], store, "paper", trials=trials, **options)
         run = store.read(cell, 0)
         assert run is not None
@@ -233,6 +238,34 @@ def test_a_part_of_the_grid_is_tried_and_goes_on(data: Path, tmp_path: Path) -> 
     tuned = RunStore(tmp_path / "runs", "tuned")
     run_missing_nodes([cell], tuned, "tuned", trials=2, **options)
     assert len(json.loads(tuned.search_file(cell).read_text())) == 2
+
+
+def test_more_trials_run_again_what_they_change_and_nothing_else(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second setting is the best of three, the fourth of four."""
+    validation = {8: 0.1, 4: 0.3, 6: 0.2, 5: 0.4}
+    trained: list[int] = []
+
+    def scripted(*given: Any, **options: Any) -> Fitted:
+        settings = given[3]
+        trained.append(settings["width"])
+        return replace(fit(*given, **options), validation=validation[settings["width"]])
+
+    for module in (protocol_module, judging_module):
+        monkeypatch.setattr(module, "fit", scripted)
+    grid = dict(layers=(2,), width=tuple(validation), rate=(1e-2,))
+    monkeypatch.setitem(methods_module.METHODS, "mlp", replace(METHODS["mlp"], grid=grid))
+    store, cell = RunStore(tmp_path / "runs", "paper"), NodeCell("mlp", "cora")
+    found: list[tuple[int, int]] = []
+    for trials, expected in ((2, [8, 4, 4]), (3, [6]), (2, []), (4, [5, 5]), (None, [])):
+        run_missing_nodes([cell], store, "paper", data_dir=data, seeds=[0], epochs=1, trials=trials)
+        assert trained == expected
+        trained.clear()
+        run = store.read(cell, 0)
+        assert run is not None
+        found.append((run["settings"]["width"], run["trials"]))
+    assert found == [(4, 2), (4, 3), (4, 3), (5, 4), (5, 4)]
 
 
 def test_a_tuned_search_resumes_to_the_same_settings(

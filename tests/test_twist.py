@@ -2,6 +2,7 @@
 
 import itertools
 import math
+import sys
 
 import pytest
 import torch
@@ -10,6 +11,7 @@ import settwister as st
 from reference import twist_over_tuples
 from settwister import InputError
 from settwister.functional import fold_ordered, multisets, num_multisets, twist
+from settwister.functional.twist import MANY_SETS, twist_ordered
 from settwister.nn.twist import ScaleKeepingNorm
 
 FORMS = ["ordered", "multiset", "factored"]
@@ -74,6 +76,34 @@ def test_folding_the_ordered_alphas_changes_nothing() -> None:
     torch.testing.assert_close(
         twist(sums, alpha, 3, "ordered"), twist(sums, fold_ordered(alpha, M=3, k=3), 3, "multiset")
     )
+
+
+@pytest.mark.parametrize("M", [1, 2, 3])
+def test_many_sets_at_once_are_twisted_as_few_are(M: int) -> None:
+    """From MANY_SETS on pairs have a path of their own: values, gradients and torch.func's against the other one."""
+    sums = torch.randn(MANY_SETS, M, 2, dtype=torch.double, requires_grad=True)
+    alpha = torch.randn(M**2, 2, dtype=torch.double, requires_grad=True)
+    many, few = twist_ordered(sums, alpha, 2), torch.cat([twist_ordered(s, alpha, 2) for s in sums.split(100)])
+    torch.testing.assert_close(many, few)
+    direction = torch.randn_like(many)
+    ours, expected = (torch.autograd.grad((out * direction).sum(), (sums, alpha)) for out in (many, few))
+    torch.testing.assert_close(ours, expected)
+
+    def total(sums: torch.Tensor, alpha: torch.Tensor) -> torch.Tensor:
+        return twist_ordered(sums, alpha, 2).square().sum()
+
+    stacked = torch.stack([alpha.detach(), 2 * alpha.detach()])
+    by_each = torch.func.vmap(torch.func.grad(total, argnums=1), (None, 0))(sums.detach(), stacked)
+    for found, one in zip(by_each, stacked, strict=True):
+        one.requires_grad_()
+        torch.testing.assert_close(found, torch.autograd.grad(total(sums.detach(), one), one)[0])
+
+
+def test_many_sets_have_second_gradients(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.modules["settwister.functional.twist"], "MANY_SETS", 1)
+    inputs = [torch.randn(4, 3, 2, dtype=torch.double, requires_grad=True), torch.randn(9, 2).double().requires_grad_()]
+    assert torch.autograd.gradcheck(lambda s, a: twist_ordered(s, a, 2), inputs)
+    assert torch.autograd.gradgradcheck(lambda s, a: twist_ordered(s, a, 2), inputs)
 
 
 def test_leading_dimensions_are_kept() -> None:

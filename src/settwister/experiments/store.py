@@ -63,11 +63,12 @@ class RunStore:
         return dict(content)
 
     def write(self, cell: TableCell, seed: int, content: dict[str, Any]) -> None:
+        """Keep a run; one that was read keeps what it says of the machine that it was made on."""
         path = self.path(cell, seed)
         whole = {"format": FORMAT, "table": cell.table, "model": cell.model, "task": cell.task} | content
         try:
             with new_file(path) as staging:
-                staging.write_text(json.dumps(whole | {"machine": machine()}) + "\n", encoding="utf-8")
+                staging.write_text(json.dumps({"machine": machine()} | whole) + "\n", encoding="utf-8")
         except OSError as error:
             raise InputError(
                 f"{path} cannot be written ({error.strerror}): choose another folder with --runs"

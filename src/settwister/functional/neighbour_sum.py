@@ -1,6 +1,6 @@
 """The neighbour sum ``A · values`` for a sparse incidence A, forward and backward both as a bag sum."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -101,6 +101,12 @@ class Csr:
         places = first + torch.arange(len(first), device=index.device)
         weight = None if self.weight is None else self.weight[places]
         return Csr(ptr.to(self.ptr.dtype), self.index[places], self.num_elements, weight)
+
+    def scaled(self, by: Tensor) -> "Csr":
+        """Every row's weights multiplied by its number of ``by``, (B,)."""
+        each = by[self.rows]
+        weight = each if self.weight is None else self.weight.to(each.dtype) * each
+        return replace(self, weight=weight)
 
     def sum(self, values: Tensor) -> Tensor:
         """``A · values``: (U, F) → (B, F)."""

@@ -1,6 +1,8 @@
 """The twist, equation (2) of the paper: all k-fold Hadamard products of M sums, weighted and added."""
 
 from collections.abc import Mapping
+from itertools import combinations_with_replacement
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -11,6 +13,7 @@ from settwister.functional.monomials import fold_ordered, num_multisets, raise_d
 
 FORMS = ("ordered", "multiset", "factored")
 FEW_TUPLES = 16
+MANY_SETS = 1_000  # from here on memory and not the number of calls decides what a quadratic twist costs
 
 
 def twist(sums: Tensor, alpha: Tensor, k: int, form: str = "multiset") -> Tensor:
@@ -59,11 +62,56 @@ def twist_ordered(sums: Tensor, alpha: Tensor, k: int, fold: Tensor | None = Non
     M = sums.shape[-2]
     if M**k > FEW_TUPLES:
         return twists(sums, {k: fold_ordered(alpha, M, k, fold)})[0]
+    # A compiled graph fuses the products itself, and an exported one must not depend on how many sets there are.
+    if k == 2 and sums.dim() == 3 and not torch.compiler.is_compiling() and len(sums) >= MANY_SETS:
+        found: Tensor = _Quadratic.apply(sums, alpha.unflatten(0, (M, M)))
+        return found
     # Few tuples: contracting one place after the other takes the fewest calls, and nothing need be folded.
     inner = alpha
     for _ in range(k):
         inner = (sums.unsqueeze(-3) * inner.unflatten(-2, (-1, M))).sum(-2)
     return inner.squeeze(-2)
+
+
+class _Quadratic(torch.autograd.Function):
+    """``Σ alpha_uv ⊙ S_u ⊙ S_v`` over ordered pairs: what is stored on the way is never wider than one sum.
+
+    Shapes:
+        sums (B, M, d), alpha (M, M, d) → (B, d)
+    """
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(sums: Tensor, alpha: Tensor) -> Tensor:
+        each, both = sums.unbind(-2), alpha + alpha.transpose(0, 1)
+        found = None
+        for u, one in enumerate(each):
+            inner = one * alpha[u, u]
+            for v in range(u + 1, len(each)):
+                inner = torch.addcmul(inner, each[v], both[u, v])
+            found = one * inner if found is None else torch.addcmul(found, one, inner)
+        assert found is not None
+        return found
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor], output: Tensor) -> None:
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx: Any, *grad: Tensor) -> tuple[Tensor, Tensor]:
+        sums, alpha = ctx.saved_tensors
+        each, both = sums.unbind(-2), alpha + alpha.transpose(0, 1)
+        weighed = [grad[0] * one for one in each]
+        to_sums = []
+        for u in range(len(each)):
+            back = weighed[0] * both[u, 0]
+            for v in range(1, len(each)):
+                back = torch.addcmul(back, weighed[v], both[u, v])
+            to_sums.append(back)
+        pairs = {(u, v): (weighed[u] * each[v]).sum(0) for u, v in combinations_with_replacement(range(len(each)), 2)}
+        rows = [torch.stack([pairs[min(u, v), max(u, v)] for v in range(len(each))]) for u in range(len(each))]
+        return torch.stack(to_sums, -2), torch.stack(rows)
 
 
 def twists(sums: Tensor, alphas: Mapping[int, Tensor]) -> list[Tensor]:

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from settwister.errors import InputError
 from settwister.functional.neighbour_sum import Csr
+from settwister.nn.features import row_normalised
 
 CONSTANT = 1e-12  # a column whose variance is this small beside its mean square is constant up to rounding
 
@@ -178,6 +179,7 @@ def _entries(x: Tensor | Csr) -> tuple[Tensor, Tensor, Tensor]:
 SCALINGS: dict[str, Callable[[Tensor | Csr], Tensor | Csr]] = {
     "none": lambda x: x,
     "deviation": scaled,
+    "rows": row_normalised,
     "tf_idf": tf_idf,
     "binned": binned,
 }

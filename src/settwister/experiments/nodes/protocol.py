@@ -64,7 +64,9 @@ def run_missing_nodes(
     """Search and train what has no file yet.
 
     Args:
-        trials: settings that a search tries; None for the whole grid, or for :data:`TRIALS` where it is sampled.
+        trials: settings that a search tries; None for the whole grid, or for :data:`TRIALS` where it is sampled. Where
+            runs are there after fewer, the search goes on, and those whose settings are no longer the best are run
+            again.
         tell: called with the cell, trainings done, trainings in all, and a note for people.
     """
     choice("protocol", protocol, PROTOCOLS)
@@ -72,12 +74,17 @@ def run_missing_nodes(
     wanted = list(range(SEEDS)) if seeds is None else list(seeds)
     graph: Graph | None = None
     for cell in cells:
-        missing = [seed for seed in wanted if store.read(cell, seed) is None]
+        missing = [seed for seed in wanted if not _is_done(store.read(cell, seed), trials)]
         if not missing:
             continue
         if graph is None or graph.name != cell.task:
             graph = load(cell.task, data_dir)
         _run(cell, graph, store, protocol, missing, epochs, trials, tell)
+
+
+def _is_done(run: dict[str, Any] | None, trials: int | None) -> bool:
+    """Whether a run is there, and was found by as many trials as are asked for; one without a search has 0."""
+    return run is not None and not 0 < run.get("trials", 0) < (trials or 0)
 
 
 def node_rows(cells: Iterable[NodeCell], store: RunStore, seeds: Sequence[int] | None = None) -> list[Row]:
@@ -119,6 +126,10 @@ def _run(
         def tell_epoch(epoch: int, note: str, already: int = tried + done, seed: int = seed) -> None:
             tell(cell, already, total, f"seed {seed}, epoch {epoch}, {note}")
 
+        earlier = store.read(cell, seed)
+        if earlier is not None and earlier["settings"] == settings:
+            store.write(cell, seed, earlier | {"trials": tried})
+            continue
         found = fit(chosen, graph, split, settings, recipe, seed, tell_epoch)
         store.write(cell, seed, _content(found, graph, split, seed, settings, recipe) | {"trials": tried})
         tell(cell, tried + done + 1, total, f"seed {seed}, validation {100 * found.validation:.1f}")

@@ -1,5 +1,6 @@
 """Single-hop node models, equations (3) and (4) of the paper: a node, and the set of its neighbours."""
 
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -36,6 +37,11 @@ class OneHop(NodeModel):
         self.norm = nn.LayerNorm(together) if flag("layer_norm", given["layer_norm"]) else nn.Identity()
         self.skip = linear(together, self.out_dim) if flag("residual", given["residual"]) else None
 
+    def prepare(self, batch: NodeBatch) -> NodeBatch:
+        """The batch, its neighbour sets weighed as the pool has it: so a step passes over the sums once less."""
+        scale = pool_scale(batch.neighbours, self.pool, self._like())
+        return batch if scale is None else replace(batch, neighbours=batch.neighbours.scaled(scale.squeeze(-1)))
+
     def _forward(self, prepared: NodeBatch) -> Tensor:
         first, *rest = self.phi
         values = first(prepared.x, prepared.extra)
@@ -43,9 +49,8 @@ class OneHop(NodeModel):
             values = layer(values)
         values = values.flatten(1)
         sums = prepared.neighbours.sum(values)
-        scale = pool_scale(prepared.neighbours, self.pool, sums)
         own = values if prepared.own is None else values[prepared.own]
-        together = self.norm(torch.cat([own, self._combine(sums if scale is None else sums * scale)], dim=-1))
+        together = self.norm(torch.cat([own, self._combine(sums)], dim=-1))
         out: Tensor = self.rho(together)
         return out if self.skip is None else out + self.skip(together)
 
