@@ -19,11 +19,12 @@ from settwister.experiments.nodes import METHODS, NodeCell, node_cells, node_row
 from settwister.experiments.nodes import judging as judging_module
 from settwister.experiments.nodes import methods as methods_module
 from settwister.experiments.nodes import protocol as protocol_module
-from settwister.experiments.nodes.fit import Fitted, fit, metrics
+from settwister.experiments.nodes.fit import Fitted, crossed, fit, metrics
 from settwister.experiments.nodes.methods import Method, method
 from settwister.experiments.nodes.protocol import recipe_of, split_of
 from settwister.graphs import SCALINGS, Graph, load
 from settwister.training.node_recipe import NodeRecipe
+from settwister.training.node_trainer import Labelled
 
 NODES = 300
 
@@ -155,6 +156,26 @@ def test_several_networks_are_averaged(data: Path) -> None:
     assert not torch.allclose(others, one.scores)
     reached = metrics(three.scores, graph.y, split.validation)["accuracy"]
     assert 100 * three.validation == pytest.approx(reached)
+
+
+def test_crossed_networks_together_learn_from_every_known_label(data: Path) -> None:
+    """Each known node validates one network and teaches the others; test nodes are in none of it."""
+    graph = load("cora", data)
+    split = split_of(graph, 0)
+    known = torch.cat([split.train, split.validation]).sort().values
+    train, validation = (Labelled(nodes, graph.y[nodes]) for nodes in (split.train, split.validation))
+    parts = crossed(train, validation, 5, seed=1)
+    held = torch.cat([part[1].nodes for part in parts])
+    assert torch.equal(held.sort().values, known)
+    for one, other in parts:
+        assert torch.equal(torch.cat([one.nodes, other.nodes]).sort().values, known)
+        for part in (one, other):
+            assert torch.equal(part.labels, graph.y[part.nodes])
+    garbage = graph.y.clone()
+    garbage[split.validation] = (garbage[split.validation] + 1) % 3
+    way, recipe = METHODS["gcn_crossed"], NodeRecipe(epochs=3)
+    found, misled = (fit(way, one, split, small("gcn"), recipe, seed=1) for one in (graph, replace(graph, y=garbage)))
+    assert not torch.equal(found.scores, misled.scores)
 
 
 @pytest.mark.parametrize("scaling", ["deviation", "rows", "tf_idf"])

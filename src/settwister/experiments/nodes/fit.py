@@ -12,7 +12,7 @@ from torch import Tensor
 from settwister.experiments.nodes.methods import Method
 from settwister.functional.propagation import NORMALISATIONS, label_propagation, normalised
 from settwister.graphs import SCALINGS, Graph, Split
-from settwister.tasks.streams import stream
+from settwister.tasks.streams import permutation, stream
 from settwister.training.collective import train_collective
 from settwister.training.correct_and_smooth import ALPHAS, choose_correct_and_smooth
 from settwister.training.node_recipe import NodeRecipe
@@ -54,16 +54,34 @@ def fit(
     if method.build is None:
         return _propagated(graph, train, validation)
     graph = replace(graph, x=SCALINGS[settings.get("scaling", "none")](graph.x))
+    parts = [(train, validation)] * method.members
+    if method.crossed:
+        parts = crossed(train, validation, method.members, seed)
     members = [
-        _member(method, graph, train, validation, settings, recipe, member_seed(seed, number), tell, stop)
-        for number in range(method.members)
+        _member(method, graph, *part, settings, recipe, member_seed(seed, number), tell, stop)
+        for number, part in enumerate(parts)
     ]
     fitted = members[0] if len(members) == 1 else _averaged(members, validation, balanced=recipe.balanced)
+    if (
+        method.crossed
+    ):  # most of them learned from these nodes: what counts is what each reached on nodes it had not seen
+        fitted.validation = sum(one.validation for one in members) / len(members)
     if method.smoothed:
         chosen = choose_correct_and_smooth(fitted.scores, graph.neighbours, train, validation, balanced=recipe.balanced)
         fitted.chosen = {"correct_and_smooth": chosen.steps.to_json(), "base_validation": fitted.validation}
         fitted.scores, fitted.validation = chosen.scores, chosen.validation
     return fitted
+
+
+def crossed(train: Labelled, validation: Labelled, count: int, seed: int) -> list[tuple[Labelled, Labelled]]:
+    """Training and validation nodes dealt anew, so many times: each node validates once and is learned from else."""
+    nodes, labels = torch.cat([train.nodes, validation.nodes]), torch.cat([train.labels, validation.labels])
+    shares = permutation(len(nodes), seed, "crossed").chunk(count)
+    found = []
+    for number, held in enumerate(shares):
+        rest = torch.cat([share for other, share in enumerate(shares) if other != number])
+        found.append((Labelled(nodes[rest], labels[rest]), Labelled(nodes[held], labels[held])))
+    return found
 
 
 def _member(

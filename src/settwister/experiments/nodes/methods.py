@@ -49,6 +49,8 @@ class Method:
         smoothed: followed by correct and smooth.
         published: settings that its authors give for a graph; under ``""``, for the graphs that they leave out.
         members: how many networks, from as many initialisations, whose probabilities are averaged.
+        crossed: each of the members is stopped by another such share of the training and validation nodes and learns
+            from the rest, so that all of them together learn from every known label.
         base: the method whose search this one takes its settings from: what it adds comes on top.
     """
 
@@ -60,6 +62,7 @@ class Method:
     smoothed: bool = False
     published: dict[str, Settings] = field(default_factory=dict)
     members: int = 1
+    crossed: bool = False
     base: str | None = None
 
     def fixed(self, graph: str) -> Settings:
@@ -186,6 +189,8 @@ METHODS: dict[str, Method] = {
     "set_twister_plus_cs": replace(_ours, smoothed=True, base="set_twister_plus"),
     "gcn_x5_cs": replace(_gcn, smoothed=True, members=5, base="gcn"),
     "set_twister_plus_x5_cs": replace(_ours, smoothed=True, members=5, base="set_twister_plus"),
+    "gcn_crossed": replace(_gcn, members=5, crossed=True, base="gcn"),
+    "set_twister_plus_crossed": replace(_ours, members=5, crossed=True, base="set_twister_plus"),
 }
 
 
