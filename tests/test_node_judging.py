@@ -124,3 +124,21 @@ def test_trials_that_were_given_up_are_kept_but_never_chosen(tmp_path: Any) -> N
     again, repeated = best_of(sampled_search(space, first, 12), judge, path)
     assert (again, [trial.settings for trial in repeated]) == (best, [trial.settings for trial in trials])
     assert len(ran) == known
+
+
+def test_a_finished_search_is_read_from_its_file(tmp_path: Any) -> None:
+    """Whatever a sampler would propose now; of more trials than are asked for, the first ones count."""
+    path = tmp_path / "search.json"
+    space = {"a": tuple(range(100))}
+    _, trials = best_of(sampled_search(space, [], 6), lambda settings, earlier: (settings["a"] / 100, {}), path)
+
+    def never_asked(settings: Any, earlier: Any) -> tuple[float, dict[str, Any]]:
+        raise AssertionError
+
+    for count in (3, 6):
+        other_sampler = sampled_search(space, [], count, seed=1)
+        best, found = best_of(other_sampler, never_asked, path, enough=count)
+        assert found == trials[:count]
+        assert best["a"] == max(trial.settings["a"] for trial in trials[:count])
+    with pytest.raises(AssertionError):
+        best_of(sampled_search(space, [], 7, seed=1), never_asked, path, enough=7)

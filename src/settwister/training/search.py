@@ -93,6 +93,7 @@ def best_of(
     path: Path | None = None,
     tell: Callable[[int, str], None] = lambda done, note: None,
     more: Callable[[], bool] = lambda: True,
+    enough: int | None = None,
 ) -> tuple[Settings, list[Trial]]:
     """The settings with the best score, and all trials.
 
@@ -101,9 +102,15 @@ def best_of(
         path: where finished trials are kept; those in it are not run again.
         tell: called after every trial with the number done and a note for people.
         more: asked before every new trial but the first; False ends the search.
+        enough: where the file has so many trials, these are the search: on another machine a sampler's rounding would
+            have it propose others, and finished work would be done again.
     """
-    known = {_key(trial.settings): trial for trial in read_trials(path)}
-    trials: list[Trial] = []
+    kept = read_trials(path)
+    if enough is not None and len(kept) >= enough:
+        trials = kept[:enough]
+        return dict(_best(trials).settings), trials
+    known = {_key(trial.settings): trial for trial in kept}
+    trials = []
     score: float | None = None
     while True:
         try:
@@ -117,10 +124,15 @@ def best_of(
             _write(path, list(known.values()))
         trials.append(known[_key(settings)])
         score = trials[-1].score
-        best = max((one for one in trials if one.score is not None), key=_score, default=None)
-        tell(len(trials), "search" if best is None else f"search, best {100 * _score(best):.1f}")
-    assert best is not None, "every trial was given up"
-    return dict(best.settings), trials
+        scored = any(one.score is not None for one in trials)
+        tell(len(trials), f"search, best {100 * _score(_best(trials)):.1f}" if scored else "search")
+    return dict(_best(trials).settings), trials
+
+
+def _best(trials: Sequence[Trial]) -> Trial:
+    finished = [one for one in trials if one.score is not None]
+    assert finished, "every trial was given up"
+    return max(finished, key=_score)
 
 
 def _score(trial: Trial) -> float:

@@ -116,7 +116,11 @@ def _run(
         split = split_of(graph, SEARCH_SEED)
         judge = (raced if protocol == "tuned" else judged)(method(base.model), graph, split, recipe, SEARCH_SEED)
         settings, _ = best_of(
-            search, judge, store.search_file(base), lambda done, note: tell(cell, done, tried + len(seeds), note)
+            search,
+            judge,
+            store.search_file(base),
+            lambda done, note: tell(cell, done, tried + len(seeds), note),
+            enough=tried if protocol == "tuned" else None,
         )
     total = tried + len(seeds)
     tell(cell, tried, total, "")
