@@ -13,7 +13,7 @@ from settwister.experiments.nodes.fit import Fitted
 from settwister.experiments.nodes.judging import judged, raced, resplits
 from settwister.graphs import Split, random_split
 from settwister.training.node_recipe import NodeRecipe
-from settwister.training.search import Trial, best_of, sampled_search
+from settwister.training.search import Log, Trial, best_of, sampled_search
 
 SMALL = random_split(torch.arange(300), seed=0)
 
@@ -129,7 +129,7 @@ def test_trials_that_were_given_up_are_kept_but_never_chosen(tmp_path: Any) -> N
 def test_a_finished_search_is_read_from_its_file(tmp_path: Any) -> None:
     """Whatever a sampler would propose now; of more trials than are asked for, the first ones count."""
     path = tmp_path / "search.json"
-    space = {"a": tuple(range(100))}
+    space = {"a": Log(1.0, 100.0)}
     _, trials = best_of(sampled_search(space, [], 6), lambda settings, earlier: (settings["a"] / 100, {}), path)
 
     def never_asked(settings: Any, earlier: Any) -> tuple[float, dict[str, Any]]:
