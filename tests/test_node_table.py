@@ -335,6 +335,29 @@ def test_splits_belong_to_runs(data: Path) -> None:
     assert recipe_of(replace(graph, balanced=True)).balanced
 
 
+def test_splits_that_came_with_a_graph(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], settwister: Callable[..., int]
+) -> None:
+    """Their runs have a folder of their own; a graph that lacks them is named."""
+    asked = ["reproduce", "nodes", "--models", "mlp", "--tasks", "cora", "--seeds", "0-1", "--epochs", "2"]
+    places = ["--data-dir", str(data), "--runs", str(tmp_path / "runs"), "--splits"]
+    assert settwister(*asked, *places, "geom") == 2
+    assert "splits are 'geom', which cora lacks (it has none of its own)" in capsys.readouterr().err
+    assert settwister(*asked, *places, "../elsewhere") == 2
+    assert "splits is '../elsewhere', expected one of None, 'geom', 'public'" in capsys.readouterr().err
+    path = data / "cora" / "cora.npz"
+    parts = np.arange(NODES) % 3 == np.arange(3)[:, None]
+    masks = {f"geom_{name}_mask": part for name, part in zip(("train", "val", "test"), parts, strict=True)}
+    with np.load(path) as content:
+        np.savez(path, **dict(content), **masks)
+    graph = load("cora", data)
+    assert split_of(graph, 5, "geom") is graph.splits["geom"][0]
+    assert len(split_of(graph, 5).test) == NODES // 5
+    assert settwister(*asked, *places, "geom") == 0
+    run = json.loads((tmp_path / "runs/quick-geom-splits-2-epochs/nodes/mlp/cora/seed-1.json").read_text())
+    assert run["split"] == {"train": NODES // 3, "validation": NODES // 3, "test": NODES // 3}
+
+
 def test_reproduce_nodes(
     data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], settwister: Callable[..., int]
 ) -> None:

@@ -16,7 +16,7 @@ from settwister.cli.output import JsonOption, listed, print_rows, print_table, p
 from settwister.errors import InputError
 from settwister.experiments import BUDGETS, TABLES, Cell, Row, RunStore, cells, rows, run_missing
 from settwister.experiments.cells import TableCell
-from settwister.experiments.nodes import PROTOCOLS, absent, node_cells, node_rows, run_missing_nodes
+from settwister.experiments.nodes import PROTOCOLS, SPLITS, absent, node_cells, node_rows, run_missing_nodes
 from settwister.experiments.page import table_page
 from settwister.experiments.render import latex, lines, markdown, title
 from settwister.files import check_writable, new_file
@@ -48,6 +48,13 @@ def reproduce(
         int | None,
         typer.Option(
             help="For nodes, how many settings a search tries: of the paper's grid, small networks first.", min=1
+        ),
+    ] = None,
+    splits: Annotated[
+        str | None,
+        typer.Option(
+            help="For nodes, splits that came with the graphs: geom (Geom-GCN's ten, --seeds 0-9) or public; otherwise "
+            "60/20/20 at random, or what a graph's makers prescribe."
         ),
     ] = None,
     data_dir: Annotated[
@@ -97,7 +104,7 @@ def reproduce(
             found += rows(some, store, budget, wanted)
     if name in ("nodes", "all"):
         trained.append("nodes")
-        found += _nodes(runs, budget, protocol, listed(models), listed(tasks), wanted, epochs, trials, data_dir)
+        found += _nodes(runs, budget, protocol, listed(models), listed(tasks), wanted, epochs, trials, splits, data_dir)
     if html is not None:
         with new_file(html) as staging:
             staging.write_text(table_page(found), encoding="utf-8")
@@ -159,12 +166,14 @@ def _nodes(
     seeds: list[int] | None,
     epochs: int | None,
     trials: int | None,
+    splits: str | None,
     data_dir: Path | None,
 ) -> list[Row]:
     """Train what is missing of the node table on the graphs that are there, and gather what was found."""
     protocol = choice("protocol", protocol or ("paper" if budget == "paper" else "quick"), PROTOCOLS)
     budgets = ["smoke", protocol] if budget == "smoke" else [protocol]
-    store = RunStore(runs, *budgets, *_other_epochs(epochs))
+    choice("splits", splits, (None, *SPLITS))
+    store = RunStore(runs, *budgets, *([f"{splits}-splits"] if splits else []), *_other_epochs(epochs))
     if budget == "smoke":
         seeds, epochs = seeds or [0], epochs or 2
     chosen = node_cells(models, graphs)
@@ -176,7 +185,15 @@ def _nodes(
     chosen = [cell for cell in chosen if cell.task not in missing]
     with _progress_of(store) as tell:
         run_missing_nodes(
-            chosen, store, protocol, data_dir=data_dir, seeds=seeds, epochs=epochs, trials=trials, tell=tell
+            chosen,
+            store,
+            protocol,
+            data_dir=data_dir,
+            seeds=seeds,
+            epochs=epochs,
+            trials=trials,
+            splits=splits,
+            tell=tell,
         )
     return node_rows(chosen, store, seeds)
 

@@ -26,8 +26,8 @@ NAMES = {
     "set_twister_plus_cs": "Set Twister, our defaults, + C&S",
     "gcn_x5_cs": "five GCNs + C&S",
     "set_twister_plus_x5_cs": "five Set Twisters, our defaults, + C&S",
-    "gcn_crossed": "five GCNs, crossed",
-    "set_twister_plus_crossed": "five Set Twisters, our defaults, crossed",
+    "gcn_crossed": "five crossed GCNs",
+    "set_twister_plus_crossed": "five crossed Set Twisters, our defaults",
 } | {f"set_twister_m{M}_k2": f"Set Twister (M={M}, k=2)" for M in range(1, 10)}
 
 

@@ -2,6 +2,6 @@
 
 from settwister.experiments.nodes.cells import NodeCell, node_cells
 from settwister.experiments.nodes.methods import METHODS
-from settwister.experiments.nodes.protocol import PROTOCOLS, absent, node_rows, run_missing_nodes
+from settwister.experiments.nodes.protocol import PROTOCOLS, SPLITS, absent, node_rows, run_missing_nodes
 
-__all__ = ["METHODS", "PROTOCOLS", "NodeCell", "absent", "node_cells", "node_rows", "run_missing_nodes"]
+__all__ = ["METHODS", "PROTOCOLS", "SPLITS", "NodeCell", "absent", "node_cells", "node_rows", "run_missing_nodes"]

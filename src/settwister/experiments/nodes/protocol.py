@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from settwister._checks import choice
+from settwister.errors import InputError
 from settwister.experiments.nodes.cells import NodeCell
 from settwister.experiments.nodes.fit import Fitted, fit, metrics
 from settwister.experiments.nodes.judging import judged, raced
@@ -24,6 +25,8 @@ from settwister.training.node_recipe import NodeRecipe
 from settwister.training.search import Search, Settings, best_of, grid_search, sampled_search
 
 PROTOCOLS = ("quick", "paper", "tuned")
+#: splits that a run has without being asked for them, where they came with the graph; and those to be asked for
+PRESCRIBED, SPLITS = ("fixed", "year", "official"), ("geom", "public")
 SEEDS = 5
 TRIALS = 40
 SEARCH_SEED = 0
@@ -36,11 +39,18 @@ def recipe_of(graph: Graph, epochs: int | None = None) -> NodeRecipe:
     return NodeRecipe(balanced=graph.balanced) if epochs is None else NodeRecipe(balanced=graph.balanced, epochs=epochs)
 
 
-def split_of(graph: Graph, seed: int) -> Split:
-    """The split of a run: one that came with the graph where it has its own, else 60/20/20 at random."""
-    for family in ("fixed", "year", "official"):
-        if family in graph.splits:
-            return graph.splits[family][seed % len(graph.splits[family])]
+def split_of(graph: Graph, seed: int, family: str | None = None) -> Split:
+    """The split of a run: one that came with the graph where it has its own, else 60/20/20 at random.
+
+    Args:
+        family: which of the graph's own to take, such as ``"geom"``; left out, those that its makers prescribe.
+    """
+    if family is not None and family not in graph.splits:
+        has = f"it has {', '.join(graph.splits)}" if graph.splits else "it has none of its own"
+        raise InputError(f"splits are {family!r}, which {graph.name} lacks ({has}): leave --splits out for 60/20/20")
+    for own in PRESCRIBED if family is None else (family,):
+        if own in graph.splits:
+            return graph.splits[own][seed % len(graph.splits[own])]
     return random_split(graph.labelled, seed)
 
 
@@ -59,6 +69,7 @@ def run_missing_nodes(
     seeds: Sequence[int] | None = None,
     epochs: int | None = None,
     trials: int | None = None,
+    splits: str | None = None,
     tell: Tell = lambda cell, done, total, note: None,
 ) -> None:
     """Search and train what has no file yet.
@@ -67,6 +78,7 @@ def run_missing_nodes(
         trials: settings that a search tries; None for the whole grid, or for :data:`TRIALS` where it is sampled. Where
             runs are there after fewer, the search goes on, and those whose settings are no longer the best are run
             again.
+        splits: which of the graphs' own splits to take, as for :func:`split_of`.
         tell: called with the cell, trainings done, trainings in all, and a note for people.
     """
     choice("protocol", protocol, PROTOCOLS)
@@ -79,7 +91,7 @@ def run_missing_nodes(
             continue
         if graph is None or graph.name != cell.task:
             graph = load(cell.task, data_dir)
-        _run(cell, graph, store, protocol, missing, epochs, trials, tell)
+        _run(cell, graph, store, protocol, missing, epochs, trials, splits, tell)
 
 
 def _is_done(run: dict[str, Any] | None, trials: int | None) -> bool:
@@ -106,6 +118,7 @@ def _run(
     seeds: list[int],
     epochs: int | None,
     trials: int | None,
+    splits: str | None,
     tell: Tell,
 ) -> None:
     chosen, recipe = method(cell.model), recipe_of(graph, epochs)
@@ -113,7 +126,7 @@ def _run(
     if protocol != "quick" and chosen.build is not None:
         base = cell if chosen.base is None else replace(cell, model=chosen.base)
         search, tried = _search(method(base.model), graph, protocol, trials)
-        split = split_of(graph, SEARCH_SEED)
+        split = split_of(graph, SEARCH_SEED, splits)
         judge = (raced if protocol == "tuned" else judged)(method(base.model), graph, split, recipe, SEARCH_SEED)
         settings, _ = best_of(
             search,
@@ -125,7 +138,7 @@ def _run(
     total = tried + len(seeds)
     tell(cell, tried, total, "")
     for done, seed in enumerate(seeds):
-        split = split_of(graph, seed)
+        split = split_of(graph, seed, splits)
 
         def tell_epoch(epoch: int, note: str, already: int = tried + done, seed: int = seed) -> None:
             tell(cell, already, total, f"seed {seed}, epoch {epoch}, {note}")
