@@ -34,17 +34,22 @@ class FeatureLinear(nn.Module):
             nn.init.zeros_(self.bias)
 
     def forward(self, x: Tensor | Csr, extra: Tensor | None = None) -> Tensor:
-        weight = self.weight if extra is None else self.weight[: -extra.shape[1]]
         if isinstance(x, Csr):
-            out = (drop_values(x, self.dropout) if self.training else x).sum(weight)
+            x = drop_values(x, self.dropout) if self.training else x
         else:
-            out = dropout(x, self.dropout, self.training) @ weight
-        if extra is not None:
-            out = out + extra @ self.weight[-extra.shape[1] :]
+            x = dropout(x, self.dropout, self.training)
+        out = product(x, self.weight, extra)
         return out if self.bias is None else out + self.bias
 
     def extra_repr(self) -> str:
         return f"{self.weight.shape[0]}, {self.weight.shape[1]}, dropout={self.dropout}"
+
+
+def product(x: Tensor | Csr, weight: Tensor, extra: Tensor | None = None) -> Tensor:
+    """``[x, extra] · weight``, x dense or sparse."""
+    if extra is not None:
+        return product(x, weight[: -extra.shape[1]]) + extra @ weight[-extra.shape[1] :]
+    return x.sum(weight) if isinstance(x, Csr) else x @ weight
 
 
 def drop_values(x: Csr, p: float) -> Csr:

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from settwister._checks import probability, whole_number
 from settwister.functional.dropout import dropout as drop
 from settwister.functional.propagation import normalised
-from settwister.nn.features import FeatureLinear, row_normalised
+from settwister.nn.features import FeatureLinear, product, row_normalised
 from settwister.nn.mlp import linear
 from settwister.nn.nodes.base import NodeBatch, NodeModel, arguments
 
@@ -22,8 +22,8 @@ class TruncatedKrylov(NodeModel):
     .. math:: H_{l+1} = \text{dropout}(\tanh([H_l, L H_l, \dots, L^{m-1} H_l] W_l + b_l)), \qquad L = D^{-1} (A + I)
 
     logits are a dense layer of the last H, without propagation. Rows of X sum to 1. The product with W is taken block
-    by block before propagating, Σ L^i (H W_i) by Horner's rule: m - 1 sparse products of the hidden width, where the
-    blocks of X themselves, even computed once, would be m times as wide as X and no longer sparse.
+    by block before propagating, Σ L^i (H W_i) by Horner's rule: m - 1 sparse products of the hidden width, and nothing
+    wider. The blocks of X themselves, even computed once, would be m times as wide as X and no longer sparse.
 
     Args:
         in_dim, out_dim: features of a node, classes.
@@ -54,9 +54,12 @@ class TruncatedKrylov(NodeModel):
     def _forward(self, prepared: NodeBatch) -> Tensor:
         h: Any = prepared.x
         for i, (layer, bias) in enumerate(zip(self.layers, self.biases, strict=True)):
-            *lower, found = layer(h, prepared.extra if i == 0 else None).chunk(self.blocks, dim=1)
-            for block in reversed(lower):
-                found = block + prepared.neighbours.sum(found.contiguous())
+            assert isinstance(layer, FeatureLinear)
+            extra = prepared.extra if i == 0 else None
+            *lower, highest = (weight.contiguous() for weight in layer.weight.chunk(self.blocks, dim=1))
+            found = product(h, highest, extra)
+            for weight in reversed(lower):
+                found = product(h, weight, extra) + prepared.neighbours.sum(found)
             h = drop((found + bias).tanh(), self.dropout, self.training)
         out: Tensor = self.last(h)
         return out
