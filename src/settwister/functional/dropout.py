@@ -56,15 +56,16 @@ class _ReluDropout(torch.autograd.Function):
 def keep(count: int, p: float, dtype: torch.dtype = torch.float32) -> Tensor:
     """(count,) numbers that are 0 with probability p and 1 / (1 - p) otherwise.
 
-    Shifts and masks of whole words, because comparisons to booleans are not vectorised.
+    Shifts and masks of whole words, because comparisons to booleans are not vectorised; and in place, because fresh
+    memory costs more than arithmetic.
     """
     if p == 0.5:
         octets = _random_words(-(-count // 64)).view(torch.uint8)
-        planes = (octets >> _SHIFTS) & 1  # (8, count / 8): which bit goes to which element does not matter
-        return (planes << 1).view(-1)[:count].to(dtype)
-    words = _random_words(-(-count // 4)).view(torch.int16)[:count] & (_STEPS - 1)
-    dropped = (words - min(round(p * _STEPS), _STEPS - 1)) >> 15  # -1 where below, else 0
-    return (dropped + 1).to(dtype) * (1 / (1 - p))
+        planes = octets >> _SHIFTS  # (8, count / 8): which bit goes to which element does not matter
+        return planes.bitwise_and_(1).bitwise_left_shift_(1).view(-1)[:count].to(dtype)
+    words = _random_words(-(-count // 4)).view(torch.int16)[:count].bitwise_and_(_STEPS - 1)
+    dropped = words.sub_(min(round(p * _STEPS), _STEPS - 1)).bitwise_right_shift_(15)  # -1 where below, else 0
+    return dropped.add_(1).to(dtype).mul_(1 / (1 - p))
 
 
 def _random_words(count: int) -> Tensor:
