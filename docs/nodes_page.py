@@ -73,8 +73,8 @@ equal care for every method. Rows of five networks cost five times the others.""
     "paper": """Every method has the paper's grid (or part of it, small networks first: below), and what comes on top of
 one the settings found for it. What the paper leaves open of DeepSets and Set Twister is in it too: tanh, which it has
 in "most" of its experiments, or relu; half of the features dropped, or none. Its GCN and GAT are PyG's, whose examples
-divide every node's features by their sum: both ways are tried. On Friendster features are standardised, as in the
-paper.""",
+divide every node's features by their sum: both ways are tried; layers of these two count the last one. On Friendster
+features are divided by their deviations: the paper standardises, which would make them dense.""",
     "tuned": """Every method has as many trials, in a space of its own (`experiments/nodes/methods.py`), the first ones
 its defaults under each scaling of the features. A trial is judged on validation nodes; where a split has few, on three
 splits of the nodes that are not for testing. One that falls behind the median of those before it is given up.""",

@@ -1,5 +1,6 @@
 """How a search judges settings of a node classifier: on validation nodes, and no longer than it takes to see."""
 
+import json
 from collections.abc import Callable
 from itertools import combinations
 from typing import Any
@@ -13,6 +14,7 @@ from settwister.experiments.nodes.fit import Fitted
 from settwister.experiments.nodes.judging import judged, raced, resplits
 from settwister.graphs import Split, random_split
 from settwister.training.node_recipe import NodeRecipe
+from settwister.training.node_trainer import DivergedError
 from settwister.training.search import Log, Trial, best_of, sampled_search
 
 SMALL = random_split(torch.arange(300), seed=0)
@@ -142,3 +144,24 @@ def test_a_finished_search_is_read_from_its_file(tmp_path: Any) -> None:
         assert best["a"] == max(trial.settings["a"] for trial in trials[:count])
     with pytest.raises(AssertionError):
         best_of(sampled_search(space, [], 7, seed=1), never_asked, path, enough=7)
+
+
+def test_what_another_sampler_proposed_stands_behind_what_this_one_did(tmp_path: Any) -> None:
+    """Else the first trials of the file, which are read as the search the next time, would not be those it chose by."""
+    path, space = tmp_path / "search.json", {"a": Log(1.0, 100.0)}
+    judge = lambda settings, earlier: (settings["a"], {})  # noqa: E731
+    best_of(sampled_search(space, [], 4, seed=1), judge, path, enough=4)
+    best, trials = best_of(sampled_search(space, [], 6, seed=2), judge, path, enough=6)
+    assert len(json.loads(path.read_text())) == 10
+    again, read = best_of(sampled_search(space, [], 6, seed=3), judge, path, enough=6)
+    assert (again, read) == (best, trials)
+
+
+def test_settings_that_diverge_have_no_score(monkeypatch: pytest.MonkeyPatch) -> None:
+    def diverge(*given: Any, **options: Any) -> Any:
+        raise DivergedError("the loss was nan in epoch 3")
+
+    monkeypatch.setattr(judging_module, "fit", diverge)
+    for judge in (judged, raced):
+        found = judge(METHODS["mlp"], None, SMALL, NodeRecipe(), 0)({}, [])  # type: ignore[arg-type]
+        assert found == (None, {"diverged": "the loss was nan in epoch 3"})

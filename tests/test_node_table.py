@@ -287,6 +287,12 @@ def test_more_trials_run_again_what_they_change_and_nothing_else(
         assert run is not None
         found.append((run["settings"]["width"], run["trials"]))
     assert found == [(4, 2), (4, 3), (4, 3), (5, 4), (5, 4)]
+    assert run["recipe"]["rate"] == 1e-2
+    store.write(cell, 1, run | {"seed": 1, "trials": 3, "settings": run["settings"] | {"width": 4}})
+    (row,) = node_rows([cell], store)
+    assert [one["seed"] for one in row.runs] == [0]  # what fewer trials had found is not averaged with what more did
+    run_missing_nodes([cell], store, "paper", data_dir=data, seeds=[0, 1], epochs=1)
+    assert trained == [5]
 
 
 def test_a_tuned_search_resumes_to_the_same_settings(
@@ -344,7 +350,7 @@ def test_splits_that_came_with_a_graph(
     assert settwister(*asked, *places, "geom") == 2
     assert "splits are 'geom', which cora lacks (it has none of its own)" in capsys.readouterr().err
     assert settwister(*asked, *places, "../elsewhere") == 2
-    assert "splits is '../elsewhere', expected one of None, 'geom', 'public'" in capsys.readouterr().err
+    assert "splits is '../elsewhere', expected one of 'geom', 'public'" in capsys.readouterr().err
     path = data / "cora" / "cora.npz"
     parts = np.arange(NODES) % 3 == np.arange(3)[:, None]
     masks = {f"geom_{name}_mask": part for name, part in zip(("train", "val", "test"), parts, strict=True)}
@@ -354,6 +360,8 @@ def test_splits_that_came_with_a_graph(
     assert split_of(graph, 5, "geom") is graph.splits["geom"][0]
     assert len(split_of(graph, 5).test) == NODES // 5
     assert settwister(*asked, *places, "geom") == 0
+    assert settwister("reproduce", "integers", "--splits", "geom") == 2
+    assert "--splits is geom for integers, expected none: it is for nodes alone" in capsys.readouterr().err
     run = json.loads((tmp_path / "runs/quick-geom-splits-2-epochs/nodes/mlp/cora/seed-1.json").read_text())
     assert run["split"] == {"train": NODES // 3, "validation": NODES // 3, "test": NODES // 3}
 

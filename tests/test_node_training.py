@@ -24,7 +24,15 @@ from settwister.nn.nodes import (
 from settwister.training.collective import train_collective
 from settwister.training.correct_and_smooth import ALPHAS, CorrectAndSmooth, Step, choose_correct_and_smooth
 from settwister.training.node_recipe import NodeRecipe
-from settwister.training.node_trainer import Labelled, class_weights, predict_nodes, score, train_nodes
+from settwister.training.node_trainer import (
+    DivergedError,
+    Labelled,
+    NodeRun,
+    class_weights,
+    predict_nodes,
+    score,
+    train_nodes,
+)
 
 
 @pytest.fixture
@@ -123,21 +131,45 @@ def test_the_best_weights_are_kept_and_patience_ends_it(graph: Graph) -> None:
     torch.testing.assert_close(predict_nodes(found.model, graph.x, graph.neighbours, some), found.probabilities[some])
 
 
+@pytest.mark.parametrize("weighted", [False, True], ids=["", "weighted"])
 @pytest.mark.parametrize("name", ONE_HOP)
-def test_minibatches_have_the_gradient_of_the_whole(graph: Graph, name: str) -> None:
-    """Without dropout, the mean over batches of equal size is the full batch's gradient."""
+def test_minibatches_have_the_gradient_of_the_whole(graph: Graph, name: str, weighted: bool) -> None:
+    """Without dropout, the mean over batches of equal size is the full batch's gradient, also where classes weigh."""
     model = MODELS[name]().eval()
     train, _ = parts(graph)
+    run = NodeRun(model, graph.x, graph.neighbours, train, None, NodeRecipe(balanced=weighted), 0, lambda *_: None)
+    weight = run.class_weight
+    assert (weight is not None) == weighted
 
     def gradient(nodes: Tensor) -> Tensor:
         model.zero_grad()
-        model.loss(model.prepare(NodeBatch.of(graph.x, graph.neighbours, nodes)), None, graph.y[nodes], None).backward()
+        prepared = model.prepare(NodeBatch.of(graph.x, graph.neighbours, nodes))
+        model.loss(prepared, None, graph.y[nodes], weight).backward()
         return torch.cat([p.grad.flatten() for p in model.parameters() if p.grad is not None])
 
     batches = train.nodes[torch.randperm(len(train))].split(6)
     assert {len(batch) for batch in batches} == {6}
     mean = torch.stack([gradient(batch) for batch in batches]).mean(0)
     torch.testing.assert_close(mean, gradient(train.nodes), atol=1e-6, rtol=1e-4)
+
+
+def test_a_weighted_loss_is_the_weighted_mean_over_all_nodes(graph: Graph) -> None:
+    model = MODELS["gcn"]().eval()
+    train, _ = parts(graph)
+    run = NodeRun(model, graph.x, graph.neighbours, train, None, NodeRecipe(balanced=True), 0, lambda *_: None)
+    logits = model(NodeBatch(graph.x, graph.neighbours))[train.nodes]
+    wanted = torch.nn.functional.cross_entropy(logits, train.labels, class_weights(train.labels, CLASSES))
+    found = model.loss(run.whole, train.nodes, train.labels, run.class_weight)
+    torch.testing.assert_close(found, wanted)
+
+
+def test_a_loss_that_is_no_number_is_an_error(graph: Graph) -> None:
+    train, validation = parts(graph)
+    assert isinstance(graph.x, Tensor)
+    with pytest.raises(
+        DivergedError, match=r"the loss was (nan|inf) in epoch \d+, expected a number: scale the features"
+    ):
+        train_nodes(MODELS["gat"](), graph.x * 1e38, graph.neighbours, train, validation, NodeRecipe(epochs=20))
 
 
 def test_minibatches_train(graph: Graph) -> None:
@@ -179,6 +211,23 @@ def test_collective_learning_never_shows_a_target(graph: Graph) -> None:
     assert len({tuple(targets.tolist()) for _, targets in first}) > 10  # drawn anew at every step
     shown, targets = seen[15]
     assert torch.equal(shown.sum(1), torch.ones(NODES))  # then every node has a label or a guess
+
+
+def test_collective_learning_answers_without_a_nodes_own_label(graph: Graph) -> None:
+    """A model that repeats what it is shown says nothing of the training nodes that it was shown for its answer."""
+
+    class Parrot(NodeMLP):
+        def _forward(self, prepared: NodeBatch) -> Tensor:
+            assert prepared.extra is not None
+            return 20 * prepared.extra + 0 * super()._forward(prepared)
+
+    train, validation = parts(graph)
+    model = Parrot(FEATURES + CLASSES, CLASSES, (4,))
+    found = train_collective(model, graph.x, graph.neighbours, train, validation, NodeRecipe(epochs=2), rounds=1)
+    even = torch.full((len(train), CLASSES), 1 / CLASSES)
+    torch.testing.assert_close(found.probabilities[train.nodes], even, atol=1e-3, rtol=0)
+    reached = score(found.probabilities[validation.nodes].argmax(1), validation.labels, balanced=False)
+    assert found.validation == reached  # that of the answer, not of one draw
 
 
 def test_correct_and_smooth_is_chosen_on_validation(graph: Graph) -> None:

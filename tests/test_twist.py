@@ -99,10 +99,10 @@ def test_many_sets_at_once_are_twisted_as_few_are(M: int) -> None:
         torch.testing.assert_close(found, torch.autograd.grad(total(sums.detach(), one), one)[0])
 
 
-def test_many_sets_have_second_gradients(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_many_sets_have_second_and_forward_gradients(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys.modules["settwister.functional.twist"], "MANY_SETS", 1)
     inputs = [torch.randn(4, 3, 2, dtype=torch.double, requires_grad=True), torch.randn(9, 2).double().requires_grad_()]
-    assert torch.autograd.gradcheck(lambda s, a: twist_ordered(s, a, 2), inputs)
+    assert torch.autograd.gradcheck(lambda s, a: twist_ordered(s, a, 2), inputs, check_forward_ad=True)
     assert torch.autograd.gradgradcheck(lambda s, a: twist_ordered(s, a, 2), inputs)
 
 

@@ -89,6 +89,10 @@ def reproduce(
     if name not in KNOWN:
         raise InputError(f"unknown table {name!r}, expected one of {', '.join(KNOWN)}")
     choice("budget", budget, BUDGETS)
+    if name not in ("nodes", "all"):
+        for option, given in (("protocol", protocol), ("trials", trials), ("splits", splits)):
+            if given is not None:
+                raise InputError(f"--{option} is {given} for {name}, expected none: it is for nodes alone")
     counted = [table for table in COUNTED if name in (table, "all")]
     trained = [table for table in TABLES if name in (table, "all")]
     chosen = [cell for t in trained for cell in cells(t, listed(models), listed(tasks))]
@@ -172,7 +176,8 @@ def _nodes(
     """Train what is missing of the node table on the graphs that are there, and gather what was found."""
     protocol = choice("protocol", protocol or ("paper" if budget == "paper" else "quick"), PROTOCOLS)
     budgets = ["smoke", protocol] if budget == "smoke" else [protocol]
-    choice("splits", splits, (None, *SPLITS))
+    if splits is not None:
+        choice("splits", splits, SPLITS)
     store = RunStore(runs, *budgets, *([f"{splits}-splits"] if splits else []), *_other_epochs(epochs))
     if budget == "smoke":
         seeds, epochs = seeds or [0], epochs or 2
@@ -183,6 +188,13 @@ def _nodes(
     if missing:
         print(f"settwister: {', '.join(missing)} not in the data directory, so left out", file=sys.stderr)
     chosen = [cell for cell in chosen if cell.task not in missing]
+    if splits is not None and graphs is None:
+        lacking = [
+            name for name in dict.fromkeys(cell.task for cell in chosen) if splits not in load(name, data_dir).splits
+        ]
+        if lacking:
+            print(f"settwister: {', '.join(lacking)} without {splits} splits, so left out", file=sys.stderr)
+        chosen = [cell for cell in chosen if cell.task not in lacking]
     with _progress_of(store) as tell:
         run_missing_nodes(
             chosen,

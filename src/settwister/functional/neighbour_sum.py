@@ -95,9 +95,10 @@ class Csr:
 
     def take(self, index: Tensor) -> "Csr":
         """Some rows, in the given order, without a transpose."""
-        lengths = self.lengths[index].long()
+        start = self.ptr[index].long()
+        lengths = self.ptr[index + 1].long() - start
         ptr = torch.cat([lengths.new_zeros(1), lengths.cumsum(0)])
-        first = (self.ptr[index].long() - ptr[:-1]).repeat_interleave(lengths)
+        first = (start - ptr[:-1]).repeat_interleave(lengths)
         places = first + torch.arange(len(first), device=index.device)
         weight = None if self.weight is None else self.weight[places]
         return Csr(ptr.to(self.ptr.dtype), self.index[places], self.num_elements, weight)

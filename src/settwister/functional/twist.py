@@ -97,6 +97,16 @@ class _Quadratic(torch.autograd.Function):
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor], output: Tensor) -> None:
         ctx.save_for_backward(*inputs)
+        ctx.save_for_forward(*inputs)
+
+    @staticmethod
+    def jvp(ctx: Any, *tangent: Tensor) -> Tensor:
+        sums, alpha = ctx.saved_tensors
+        along_sums, along_alpha = tangent
+        both = alpha + alpha.transpose(0, 1)
+        crossed = sums.unsqueeze(-2) * both * along_sums.unsqueeze(-3)
+        found: Tensor = crossed.sum((-2, -3)) + _Quadratic.forward(sums, along_alpha)
+        return found
 
     @staticmethod
     def backward(ctx: Any, *grad: Tensor) -> tuple[Tensor, Tensor]:

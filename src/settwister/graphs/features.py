@@ -44,11 +44,17 @@ def from_rows(ptr: NDArray[Any], columns: NDArray[Any], values: NDArray[Any] | N
         raise InputError(f"the sparse features have row starts that do not rise from 0 to {columns.size} entries")
     if columns.size and (columns.min() < 0 or columns.max() >= num_columns):
         raise InputError(f"the sparse features name column {columns.max()}, expected 0 to {num_columns - 1}")
+    rows = np.repeat(np.arange(num_rows), lengths)
+    order = np.lexsort((columns, rows))
+    twice = (rows[order][1:] == rows[order][:-1]) & (columns[order][1:] == columns[order][:-1])
+    if bool(twice.any()):
+        row, column = rows[order][1:][twice][0], columns[order][1:][twice][0]
+        raise InputError(f"the sparse features name column {column} twice in row {row}, expected every column once")
     if values is not None and (values.shape != columns.shape or values.dtype.kind not in "fiub"):
         raise InputError(
             f"the sparse features have {values.size} values ({values.dtype}), expected {columns.size} numbers"
         )
-    return from_entries(np.repeat(np.arange(num_rows), lengths), columns, values, num_rows, num_columns)
+    return from_entries(rows, columns, values, num_rows, num_columns)
 
 
 def single(values: NDArray[Any]) -> NDArray[np.float32]:
@@ -60,8 +66,9 @@ def single(values: NDArray[Any]) -> NDArray[np.float32]:
 def scaled(x: Tensor | Csr) -> Tensor | Csr:
     """Every column divided by its standard deviation over all nodes; a constant column is left as it is.
 
-    Standardising would also subtract the column's mean. That adds the same row to every node, which the bias of the
-    first linear layer absorbs, and it would make sparse features dense: so it is left out.
+    Standardising would also subtract the column's mean, and make sparse features dense. That adds the same row to every
+    node, which the bias of a first linear layer can learn (if not where features are dropped or spread before it), so
+    it is left out.
 
     >>> scaled(torch.tensor([[0.0, 3.0], [4.0, 3.0]])).tolist()
     [[0.0, 3.0], [2.0, 3.0]]

@@ -3,6 +3,7 @@
 What is passed in is what can be used: labels of training and validation nodes, and never those of others.
 """
 
+import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -26,6 +27,10 @@ FIRST_STEPS = 10  # the running average of weights forgets its start as if so ma
 Tell = Callable[[int, str], None]
 #: asked after every epoch, with the number done and the best validation score so far; True ends the training
 Stop = Callable[[int, float], bool]
+
+
+class DivergedError(InputError):
+    """A training whose loss is no longer a number."""
 
 
 def never(epoch: int, best: float) -> bool:
@@ -116,6 +121,8 @@ class NodeRun:
         self.class_weight = class_weights(train.labels, model.out_dim) if recipe.balanced else None
         if recipe.class_weight is not None:
             self.class_weight = torch.tensor(recipe.class_weight)
+        if self.class_weight is not None:
+            self.class_weight = self.class_weight / self.class_weight[train.labels].mean()
         self.averaged: AveragedModel | None = None
         if recipe.average > 0:
             self.averaged = AveragedModel(model, multi_avg_fn=partial(_average, recipe.average))
@@ -170,6 +177,11 @@ class NodeRun:
         began = time.perf_counter()
         for epoch in range(1, recipe.epochs + 1):
             curves["train_loss"].append(self.epoch(epoch))
+            if not math.isfinite(curves["train_loss"][-1]):
+                raise DivergedError(
+                    f"the loss was {curves['train_loss'][-1]} in epoch {epoch}, expected a number: scale the "
+                    f"features, or train with a rate below {recipe.rate:g}"
+                )
             if self.validation is None:
                 best_epoch = epoch
                 self.tell(epoch, f"loss {curves['train_loss'][-1]:.3f}")

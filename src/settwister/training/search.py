@@ -121,7 +121,9 @@ def best_of(
             if trials and not more():
                 break
             known[_key(settings)] = Trial(settings, *run(settings, trials))
-            _write(path, list(known.values()))
+            # in the order of this search, so that its first trials are the file's; what another proposed comes last
+            replayed = {_key(trial.settings): trial for trial in trials} | {_key(settings): known[_key(settings)]}
+            _write(path, list((replayed | known).values()))
         trials.append(known[_key(settings)])
         score = trials[-1].score
         scored = any(one.score is not None for one in trials)
@@ -131,7 +133,8 @@ def best_of(
 
 def _best(trials: Sequence[Trial]) -> Trial:
     finished = [one for one in trials if one.score is not None]
-    assert finished, "every trial was given up"
+    if not finished:
+        raise InputError(f"none of {len(trials)} settings could be trained to the end: scale the features")
     return max(finished, key=_score)
 
 

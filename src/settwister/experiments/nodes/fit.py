@@ -99,12 +99,11 @@ def _member(
     assert method.build is not None
     of_recipe = NodeRecipe.__dataclass_fields__
     given = {name: value for name, value in settings.items() if name not in (*of_recipe, "scaling")}
-    varied = {name: value for name, value in settings.items() if name in of_recipe}
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(int(stream(seed, "initialisation").integers(2**62)))
         extra = graph.num_classes if method.collective else 0
         model = method.build(graph.num_features + extra, graph.num_classes, given)
-    recipe = replace(recipe, **varied)
+    recipe = recipe_with(recipe, settings)
     found: NodeTrained
     if method.collective:
         found = train_collective(model, graph.x, graph.neighbours, train, validation, recipe, seed, tell=tell)
@@ -119,6 +118,11 @@ def _member(
         found.seconds_per_epoch,
         found.curves,
     )
+
+
+def recipe_with(recipe: NodeRecipe, settings: Settings) -> NodeRecipe:
+    """A recipe with those of the settings that are its own, such as the rate."""
+    return replace(recipe, **{name: value for name, value in settings.items() if name in recipe.__dataclass_fields__})
 
 
 def _averaged(members: list[Fitted], validation: Labelled, *, balanced: bool) -> Fitted:

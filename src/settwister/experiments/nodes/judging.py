@@ -16,6 +16,7 @@ from settwister.experiments.nodes.methods import Method
 from settwister.graphs import Graph, Split
 from settwister.tasks.streams import permutation
 from settwister.training.node_recipe import NodeRecipe
+from settwister.training.node_trainer import DivergedError
 from settwister.training.search import Judge, Settings, Trial
 
 #: epochs after which a training is compared with those before it
@@ -27,13 +28,23 @@ ENOUGH_NODES, MOST_SPLITS = 1_500, 3
 
 
 def judged(method: Method, graph: Graph, split: Split, recipe: NodeRecipe, seed: int) -> Judge:
-    """The validation score of one training."""
+    """The validation score of one training; None where it diverged."""
 
-    def judge(settings: Settings, earlier: Sequence[Trial]) -> tuple[float, dict[str, Any]]:
+    def judge(settings: Settings, earlier: Sequence[Trial]) -> tuple[float | None, dict[str, Any]]:
         found = fit(method, graph, split, settings, recipe, seed)
         return found.validation, {"epochs": found.epochs}
 
-    return judge
+    return _none_where_diverged(judge)
+
+
+def _none_where_diverged(judge: Judge) -> Judge:
+    def judge_or_none(settings: Settings, earlier: Sequence[Trial]) -> tuple[float | None, dict[str, Any]]:
+        try:
+            return judge(settings, earlier)
+        except DivergedError as error:
+            return None, {"diverged": str(error)}
+
+    return judge_or_none
 
 
 def raced(method: Method, graph: Graph, split: Split, recipe: NodeRecipe, seed: int) -> Judge:
@@ -70,7 +81,7 @@ def raced(method: Method, graph: Graph, split: Split, recipe: NodeRecipe, seed: 
             facts["epochs"].append(found.epochs)
         return sum(scores) / len(scores), facts | {"scores": scores}
 
-    return judge
+    return _none_where_diverged(judge)
 
 
 def _is_behind(stage: str, best: float, earlier: Sequence[Trial]) -> bool:

@@ -71,10 +71,12 @@ class Method:
 
     def starts(self, graph: str) -> list[Settings]:
         """Where the tuned search begins: the defaults, their weights averaged, under every scaling of the features."""
+        assert isinstance(self.space["scaling"], tuple)
         given = self.defaults | self.fixed(graph)
         own = STANDARD | {"rho_layers": given.get("layers")} | given
         return [
-            {name: value for name, value in (own | {"scaling": one}).items() if name in self.space} for one in SCALINGS
+            {name: value for name, value in (own | {"scaling": one}).items() if name in self.space}
+            for one in self.space["scaling"]
         ]
 
     def combinations(self, graph: str) -> list[Settings]:
@@ -128,12 +130,15 @@ _SPACE: dict[str, Any] = dict(
     dropout=_DROPOUTS,
     scaling=SCALINGS,
 )
+_PYG_SPACE = _SPACE | dict(scaling=(*SCALINGS, "rows"))
 _MLP_SPACE = _SPACE | dict(layers=(1, 2), input_dropout=_DROPOUTS)
 _ONE_HOP_SPACE = _MLP_SPACE | dict(
     rho_layers=(0, 1, 2), pool=("sum", "mean", "sqrt"), layer_norm=(False, True), residual=(False, True)
 )
 _TWISTER_SPACE = _ONE_HOP_SPACE | dict(norm=(None, "asinh", "layer"), M=(2, 4), k=(2, 3))
 _GRAND_SPACE = _SPACE | dict(
+    rate=Log(1e-3, 0.3),
+    width=(32, 64, 128, 256),
     steps=(2, 4, 5, 8),
     samples=(2, 4),
     drop_node=(0.2, 0.5),
@@ -150,7 +155,7 @@ _GRAND_PUBMED = dict(
     steps=5, samples=4, input_dropout=0.6, dropout=0.8, consistency=1.0, temperature=0.2, batch_norm=True
 )
 
-_gcn = Method(_layered(nodes.GCN), _PLAIN, _PYG_GRID, _SPACE | dict(layers=(2, 3)))
+_gcn = Method(_layered(nodes.GCN), _PLAIN, _PYG_GRID, _PYG_SPACE | dict(layers=(2, 3)))
 _tk_gcn = Method(
     _layered(nodes.TruncatedKrylov),
     _PLAIN,
@@ -167,7 +172,7 @@ METHODS: dict[str, Method] = {
         _layered(nodes.GAT),
         dict(layers=2, width=16, rate=5e-3),
         _PYG_GRID | dict(width=(16, 32)),
-        _SPACE | dict(width=(8, 16, 32, 64), layers=(2, 3)),
+        _PYG_SPACE | dict(width=(8, 16, 32, 64), layers=(2, 3)),
     ),
     "tk_gcn": _tk_gcn,
     "tk_gcn_cl": replace(_tk_gcn, collective=True, base="tk_gcn"),

@@ -15,7 +15,7 @@ from typing import Any
 from settwister._checks import choice
 from settwister.errors import InputError
 from settwister.experiments.nodes.cells import NodeCell
-from settwister.experiments.nodes.fit import Fitted, fit, metrics
+from settwister.experiments.nodes.fit import Fitted, fit, metrics, recipe_with
 from settwister.experiments.nodes.judging import judged, raced
 from settwister.experiments.nodes.methods import Method, method
 from settwister.experiments.runner import Row
@@ -50,7 +50,10 @@ def split_of(graph: Graph, seed: int, family: str | None = None) -> Split:
         raise InputError(f"splits are {family!r}, which {graph.name} lacks ({has}): leave --splits out for 60/20/20")
     for own in PRESCRIBED if family is None else (family,):
         if own in graph.splits:
-            return graph.splits[own][seed % len(graph.splits[own])]
+            found = graph.splits[own][seed % len(graph.splits[own])]
+            if len(found.test) == 0:
+                raise InputError(f"the {own} split of {graph.name} has no test nodes, so nothing can be judged by it")
+            return found
     return random_split(graph.labelled, seed)
 
 
@@ -76,8 +79,8 @@ def run_missing_nodes(
 
     Args:
         trials: settings that a search tries; None for the whole grid, or for :data:`TRIALS` where it is sampled. Where
-            runs are there after fewer, the search goes on, and those whose settings are no longer the best are run
-            again.
+            runs are there after fewer than so many, the search goes on, and those whose settings are no longer the
+            best are run again; None takes runs as they are there.
         splits: which of the graphs' own splits to take, as for :func:`split_of`.
         tell: called with the cell, trainings done, trainings in all, and a note for people.
     """
@@ -86,12 +89,25 @@ def run_missing_nodes(
     wanted = list(range(SEEDS)) if seeds is None else list(seeds)
     graph: Graph | None = None
     for cell in cells:
-        missing = [seed for seed in wanted if not _is_done(store.read(cell, seed), trials)]
+        done = _of_one_search(run for seed in wanted if (run := store.read(cell, seed)) is not None)
+        missing = [seed for seed in wanted if not _is_done(done.get(seed), trials)]
         if not missing:
             continue
         if graph is None or graph.name != cell.task:
             graph = load(cell.task, data_dir)
         _run(cell, graph, store, protocol, missing, epochs, trials, splits, tell)
+
+
+def _of_one_search(runs: Iterable[dict[str, Any]]) -> dict[int, dict[str, Any]]:
+    """Runs by seed, without those that have other settings than the ones found by the most trials.
+
+    A search that went on and was killed before all runs were made again leaves such.
+    """
+    found = sorted(runs, key=lambda run: run["seed"])
+    if not found:
+        return {}
+    newest = max(found, key=lambda run: run.get("trials", 0))
+    return {run["seed"]: run for run in found if run["settings"] == newest["settings"]}
 
 
 def _is_done(run: dict[str, Any] | None, trials: int | None) -> bool:
@@ -104,9 +120,9 @@ def node_rows(cells: Iterable[NodeCell], store: RunStore, seeds: Sequence[int] |
     found = []
     for cell in cells:
         wanted = range(SEEDS) if seeds is None else seeds
-        runs = [run for seed in wanted if (run := store.read(cell, seed)) is not None]
+        runs = _of_one_search(run for seed in wanted if (run := store.read(cell, seed)) is not None)
         if runs:
-            found.append(Row(cell, runs))
+            found.append(Row(cell, list(runs.values())))
     return found
 
 
@@ -171,7 +187,7 @@ def _content(
         "validation": 100 * found.validation,
         "test_metrics": test,
         "settings": settings,
-        "recipe": recipe.to_json(),
+        "recipe": recipe_with(recipe, settings).to_json(),
         "chosen": found.chosen,
         "best_epoch": found.best_epoch,
         "epochs": found.epochs,

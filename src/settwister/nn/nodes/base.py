@@ -81,14 +81,25 @@ class NodeModel(Saved):
 
         Args:
             rows: the nodes of the batch whose labels are given; None for all.
-            class_weight: (C,), or None where every node counts alike.
+            class_weight: (C,) with a mean of 1 over all training labels, or None where every node counts alike.
         """
         logits = self._forward(prepared)
-        return F.cross_entropy(logits if rows is None else logits[rows], labels, class_weight)
+        return weighted_nll((logits if rows is None else logits[rows]).log_softmax(-1), labels, class_weight)
 
     def probabilities(self, prepared: Any) -> Tensor:
         """(B, out_dim)."""
         return self._forward(prepared).softmax(-1)
+
+
+def weighted_nll(log_shares: Tensor, labels: Tensor, class_weight: Tensor | None) -> Tensor:
+    """The mean over nodes of the weighted loss.
+
+    Not divided by the weights of these very nodes, as torch's own is: then a batch's gradient would not be that of all
+    nodes on average.
+    """
+    if class_weight is None:
+        return F.nll_loss(log_shares, labels)
+    return F.nll_loss(log_shares, labels, class_weight, reduction="sum") / len(labels)
 
 
 def arguments(given: dict[str, Any]) -> dict[str, Any]:

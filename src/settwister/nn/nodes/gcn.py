@@ -29,6 +29,7 @@ class GCN(NodeModel):
 
     def __init__(self, in_dim: int, out_dim: int, hidden: int = 256, layers: int = 2, dropout: float = 0.5) -> None:
         super().__init__(arguments(locals()))
+        probability("dropout", dropout)
         widths = (in_dim, *[whole_number("hidden", hidden)] * (whole_number("layers", layers) - 1), out_dim)
         self.layers = nn.ModuleList(FeatureLinear(a, b, bias=False, dropout=dropout) for a, b in pairwise(widths))
         self.biases = nn.ParameterList(torch.zeros(width) for width in widths[1:])

@@ -1,20 +1,21 @@
 """GRAND: random propagation and consistency (Feng et al. 2020)."""
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from settwister._checks import probability, whole_number
+from settwister.errors import InputError
 from settwister.functional.dropout import keep
 from settwister.functional.neighbour_sum import Csr
 from settwister.functional.propagation import normalised
 from settwister.nn.dropout import Dropout
 from settwister.nn.features import FeatureLinear, dense, row_normalised
 from settwister.nn.mlp import linear
-from settwister.nn.nodes.base import NodeBatch, NodeModel, arguments
+from settwister.nn.nodes.base import NodeBatch, NodeModel, arguments, weighted_nll
 
 LARGEST = 2**26  # entries of an adjacency's dense powers
 
@@ -74,6 +75,10 @@ class Grand(NodeModel):
         self.steps, self.samples = whole_number("steps", steps, least=0), whole_number("samples", samples)
         self.drop_node = probability("drop_node", drop_node)
         self.consistency, self.temperature = consistency, temperature
+        if not (consistency >= 0 and math.isfinite(consistency) and 0 < temperature < math.inf):
+            raise InputError(
+                f"consistency is {consistency} and temperature {temperature}, expected 0 or more and more than 0"
+            )
         whole_number("hidden", hidden)
 
         def norm(width: int) -> list[nn.Module]:
@@ -90,7 +95,7 @@ class Grand(NodeModel):
         x, adjacency = row_normalised(batch.x), normalised(batch.neighbours, "DAD", loops=True)
         if self.swapped:
             return _Spread(x, adjacency, None)
-        whole = self._spread(dense(x), adjacency)
+        whole = self._spread(dense(x) * (1 - self.drop_node), adjacency)
         if isinstance(x, Tensor) or x.num_sets**2 > LARGEST:
             return _Spread(dense(x), adjacency, whole)
         powers = self._spread(torch.eye(x.num_sets), adjacency).t().contiguous()
@@ -101,7 +106,8 @@ class Grand(NodeModel):
         if prepared.whole is None:
             return replace(prepared, extra=extra)
         x = prepared.x if isinstance(prepared.x, Tensor) else dense(prepared.x).t()
-        whole = torch.cat([prepared.whole, self._spread(extra, prepared.adjacency)], dim=1)
+        further = self._spread(extra * (1 - self.drop_node), prepared.adjacency)
+        whole = torch.cat([prepared.whole, further], dim=1)
         return _Spread(torch.cat([x, extra], dim=1), prepared.adjacency, whole)
 
     def _spread(self, x: Tensor, adjacency: Csr) -> Tensor:
@@ -112,8 +118,9 @@ class Grand(NodeModel):
         return total.div_(self.steps + 1)
 
     def _kept(self, count: int) -> Tensor:
-        """0 for nodes that are dropped; the others are scaled up, so that on average all are as they were."""
-        return keep(count, self.drop_node) if self.training else torch.ones(count)
+        """0 for nodes that are dropped and 1 for the others; where none is, what this is on average."""
+        average = 1 - self.drop_node
+        return keep(count, self.drop_node) * average if self.training else torch.full((count,), average)
 
     @torch.no_grad()
     def _augmented(self, prepared: "_Spread") -> Tensor:
@@ -143,7 +150,7 @@ class Grand(NodeModel):
 
     def loss(self, prepared: Any, rows: Tensor | None, labels: Tensor, class_weight: Tensor | None) -> Tensor:
         found = [logits.log_softmax(-1) for logits in self._samples(prepared, self.samples)]
-        supervised = sum(F.nll_loss(f if rows is None else f[rows], labels, class_weight) for f in found)
+        supervised = sum(weighted_nll(f if rows is None else f[rows], labels, class_weight) for f in found)
         probabilities = torch.stack(found).exp()
         with torch.no_grad():
             sharp = probabilities.mean(0) ** (1 / self.temperature)

@@ -5,6 +5,7 @@ from functools import partial
 import torch
 from torch import Tensor
 
+from settwister._checks import probability
 from settwister.nn.features import FeatureLinear, take_rows
 from settwister.nn.mlp import mlp
 from settwister.nn.nodes.base import NodeBatch, NodeModel, arguments
@@ -31,6 +32,8 @@ class NodeMLP(NodeModel):
         input_dropout: float = 0.5,
     ) -> None:
         super().__init__(arguments(locals()))
+        for name in ("dropout", "input_dropout"):
+            probability(name, self.config[name])
         first = partial(FeatureLinear, dropout=input_dropout)
         widths = (*hidden, out_dim)
         self.layers = mlp(in_dim, widths, activation, activate_last=False, dropout=dropout, first=first)
