@@ -198,6 +198,7 @@ def test_published_numbers_stand_beside_ours() -> None:
     assert smoothed["mean"] == 89.05
     assert np.isnan(smoothed["std"])
     assert NodeCell("set_twister_plus", "cora").published() is None
+    assert NodeCell("gcn", "friendster").metric == "balanced_acc"
     assert len(node_cells()) == 6 * len(METHODS)
 
 
@@ -288,6 +289,7 @@ def test_more_trials_run_again_what_they_change_and_nothing_else(
         found.append((run["settings"]["width"], run["trials"]))
     assert found == [(4, 2), (4, 3), (4, 3), (5, 4), (5, 4)]
     assert run["recipe"]["rate"] == 1e-2
+    assert run["space"] == {"layers": [2], "width": list(validation), "rate": [1e-2]}
     store.write(cell, 1, run | {"seed": 1, "trials": 3, "settings": run["settings"] | {"width": 4}})
     (row,) = node_rows([cell], store)
     assert [one["seed"] for one in row.runs] == [0]  # what fewer trials had found is not averaged with what more did
@@ -378,6 +380,9 @@ def test_reproduce_nodes(
         ("gcn", "cora"), ("label_propagation", "cora"), ("set_twister_plus", "cora"),
     ]  # fmt: skip
     assert rows[0]["paper_mean"] == 88.39
+    assert rows[0]["metric"] == "acc"
+    assert rows[0]["test_metrics"]["accuracy"] == rows[0]["mean"]
+    assert set(rows[0]["test_metrics"]) == {"accuracy", "balanced_accuracy", "macro_f1"}
     assert "friendster, pubmed, citeseer, arxiv, wikics not in the data directory" in out.err
     assert "GCN" in (tmp_path / "page.html").read_text()
     assert settwister(*asked, *places) == 0

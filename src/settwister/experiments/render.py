@@ -30,6 +30,9 @@ NAMES = {
     "set_twister_plus_crossed": "five crossed Set Twisters, our defaults",
 } | {f"set_twister_m{M}_k2": f"Set Twister (M={M}, k=2)" for M in range(1, 10)}
 
+#: what a cell is measured by, in words
+METRICS = {"mae": "MAE", "acc": "acc.", "balanced_acc": "balanced acc."}
+
 
 def lines(rows: Sequence[Row], bold: str) -> tuple[list[str], list[list[str]]]:
     """Header and body with a line per cell, for a terminal of any width.
@@ -42,8 +45,7 @@ def lines(rows: Sequence[Row], bold: str) -> tuple[list[str], list[list[str]]]:
     body = []
     for row in sorted(rows, key=lambda row: tasks.index(row.cell.task)):
         ours, published, epochs, seconds = _numbers(row, bold if row.cell.model in winners[row.cell.task] else "{}")
-        metric = "MAE" if row.cell.metric == "mae" else "acc."
-        body.append([f"{row.cell.task} {metric}", _name(row), ours, published, epochs, seconds])
+        body.append([f"{row.cell.task} {METRICS[row.cell.metric]}", _name(row), ours, published, epochs, seconds])
     return ["task", "model", "ours", "paper", "epochs", "s/epoch"], body
 
 
@@ -56,7 +58,7 @@ def table(rows: Sequence[Row], bold: str) -> tuple[list[str], list[list[str]]]:
     header = ["model"]
     for task in tasks:
         metric = next(row.cell.metric for row in rows if row.cell.task == task)
-        header += [f"{task} {'MAE' if metric == 'mae' else 'acc.'}", "paper", "epochs", "s/epoch"]
+        header += [f"{task} {METRICS[metric]}", "paper", "epochs", "s/epoch"]
     body = []
     for model in models:
         line = [NAMES.get(model, model)]
@@ -77,7 +79,7 @@ def _winners(rows: Sequence[Row]) -> dict[str, set[str]]:
     for task in dict.fromkeys(row.cell.task for row in rows):
         of_task = [row for row in rows if row.cell.task == task]
         scores = {row.cell.model: row.scores for row in of_task}
-        found[task] = best(scores, higher_is_better=of_task[0].cell.metric == "acc")
+        found[task] = best(scores, higher_is_better=of_task[0].cell.metric != "mae")
     return found
 
 

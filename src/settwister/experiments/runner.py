@@ -38,7 +38,7 @@ class Row:
         """The fixed form of ``reproduce --json``."""
         mean, std = mean_std(self.scores)
         published = {key: value for key, value in (self.cell.published() or {}).items() if not math.isnan(value)}
-        return {
+        row = {
             "model": self.cell.model,
             "task": self.cell.task,
             "metric": self.cell.metric,
@@ -51,6 +51,9 @@ class Row:
             "paper_mean": published.get("mean"),
             "paper_std": published.get("std"),
         }
+        if further := [run["test_metrics"] for run in self.runs if "test_metrics" in run]:
+            row["test_metrics"] = {name: mean_std([one[name] for one in further])[0] for name in further[0]}
+        return row
 
 
 def seeds_of(planned: Plan, wanted: Sequence[int] | None) -> list[int]:

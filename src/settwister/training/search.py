@@ -6,7 +6,7 @@ killed goes on where it was. A trial may be given up when it is seen to be a poo
 
 import json
 from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,11 @@ class Log:
 
 #: what a search varies, as data: choices in a tuple, or a range
 Space = Mapping[str, "tuple[Any, ...] | Log"]
+
+
+def as_json(space: Space) -> dict[str, Any]:
+    """A space as a file keeps it: choices as a list, a range by its ends."""
+    return {name: asdict(given) if isinstance(given, Log) else list(given) for name, given in space.items()}
 
 
 @dataclass(frozen=True)

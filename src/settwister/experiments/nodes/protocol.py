@@ -22,7 +22,7 @@ from settwister.experiments.runner import Row
 from settwister.experiments.store import RunStore
 from settwister.graphs import Graph, Split, available, load, random_split
 from settwister.training.node_recipe import NodeRecipe
-from settwister.training.search import Search, Settings, best_of, grid_search, sampled_search
+from settwister.training.search import Search, Settings, as_json, best_of, grid_search, sampled_search
 
 PROTOCOLS = ("quick", "paper", "tuned")
 #: splits that a run has without being asked for them, where they came with the graph; and those to be asked for
@@ -139,6 +139,7 @@ def _run(
 ) -> None:
     chosen, recipe = method(cell.model), recipe_of(graph, epochs)
     settings, tried = chosen.defaults | chosen.fixed(graph.name), 0
+    searched: dict[str, Any] = {}
     if protocol != "quick" and chosen.build is not None:
         base = cell if chosen.base is None else replace(cell, model=chosen.base)
         search, tried = _search(method(base.model), graph, protocol, trials)
@@ -151,6 +152,7 @@ def _run(
             lambda done, note: tell(cell, done, tried + len(seeds), note),
             enough=tried if protocol == "tuned" else None,
         )
+        searched = {"space": as_json(method(base.model).space if protocol == "tuned" else method(base.model).grid)}
     total = tried + len(seeds)
     tell(cell, tried, total, "")
     for done, seed in enumerate(seeds):
@@ -161,10 +163,10 @@ def _run(
 
         earlier = store.read(cell, seed)
         if earlier is not None and earlier["settings"] == settings:
-            store.write(cell, seed, earlier | {"trials": tried})
+            store.write(cell, seed, earlier | searched | {"trials": tried})
             continue
         found = fit(chosen, graph, split, settings, recipe, seed, tell_epoch)
-        store.write(cell, seed, _content(found, graph, split, seed, settings, recipe) | {"trials": tried})
+        store.write(cell, seed, _content(found, graph, split, seed, settings, recipe) | searched | {"trials": tried})
         tell(cell, tried + done + 1, total, f"seed {seed}, validation {100 * found.validation:.1f}")
 
 
