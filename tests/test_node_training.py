@@ -11,6 +11,7 @@ from example_nodes import CLASSES, FEATURES, MODELS, NODES, ONE_HOP, example, pa
 from settwister.errors import InputError
 from settwister.functional.propagation import (
     NORMALISATIONS,
+    label_propagation,
     normalised,
     smooth,
 )
@@ -114,6 +115,29 @@ def test_test_labels_do_not_leak(graph: Graph, name: str) -> None:
     assert torch.equal(trained(graph.y, True), trained(garbage, True))
     garbage[split.validation] = (garbage[split.validation] + 1) % CLASSES
     assert torch.equal(trained(graph.y, False), trained(garbage, False))
+
+
+def test_validation_labels_do_not_leak_where_nothing_is_chosen_by_them(graph: Graph) -> None:
+    """Of what comes on top of a model: collective learning of fixed length, fixed steps of correct and smooth."""
+    split = random_split(graph.labelled, seed=0)
+    base = torch.rand(NODES, CLASSES, generator=torch.Generator().manual_seed(1)).softmax(-1)
+    steps = CorrectAndSmooth(Step("DAD", 0.8), Step("DA", 0.6))
+
+    def found(y: Tensor) -> list[Tensor]:
+        train, _ = parts(graph, y)
+        torch.manual_seed(0)
+        model = NodeMLP(FEATURES + CLASSES, CLASSES, (8,))
+        recipe = NodeRecipe(epochs=3)
+        collective = train_collective(model, graph.x, graph.neighbours, train, None, recipe, rounds=2)
+        along = normalised(graph.neighbours, "DAD")
+        spread = label_propagation(train.nodes, train.labels, CLASSES, along, 0.5, 20)
+        return [collective.probabilities, steps(base, train, graph.neighbours), spread]
+
+    garbage = graph.y.clone()
+    for part in (split.validation, split.test):
+        garbage[part] = (garbage[part] + 1) % CLASSES
+    for honest, blind in zip(found(graph.y), found(garbage), strict=True):
+        assert torch.equal(honest, blind)
 
 
 def test_the_best_weights_are_kept_and_patience_ends_it(graph: Graph) -> None:
