@@ -107,7 +107,7 @@ def _of_one_search(runs: Iterable[dict[str, Any]]) -> dict[int, dict[str, Any]]:
     if not found:
         return {}
     newest = max(found, key=lambda run: run.get("trials", 0))
-    return {run["seed"]: run for run in found if run["settings"] == newest["settings"]}
+    return {run["seed"]: run for run in found if run.get("settings") == newest.get("settings")}
 
 
 def _is_done(run: dict[str, Any] | None, trials: int | None) -> bool:
