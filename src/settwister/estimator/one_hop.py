@@ -26,6 +26,7 @@ from settwister.functional.neighbour_sum import Csr
 from settwister.nn import nodes
 from settwister.training.node_recipe import AVERAGE, NodeRecipe
 from settwister.training.node_trainer import (
+    DivergedError,
     Labelled,
     NodeTrained,
     member_seed,
@@ -36,6 +37,7 @@ from settwister.training.node_trainer import (
 
 WITHOUT_VALIDATION = 200  # epochs, where there are too few labels to choose by
 SPREAD = 1.0  # of the logarithm of temperatures, see evaluation.temperature
+NOT_FINITE = "training ended in NaN, expected finite numbers: lower learning_rate, or scale X"
 
 Tell = Callable[[int, int, str], None]
 
@@ -185,9 +187,12 @@ class OneHopClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
                 network = _network(given, self.scaling_.width(array.shape[1]), len(self.classes_))
             before = sum(len(earlier.curves["train_loss"]) for earlier in members)
             told = partial(_tell_member, tell or self._tell, number, given["members"], before, recipe.epochs)
-            members.append(train_nodes(network, x, sets, train, validating, recipe, one, told))
+            try:
+                members.append(train_nodes(network, x, sets, train, validating, recipe, one, told))
+            except DivergedError as error:
+                raise InputError(NOT_FINITE) from error
             if not bool(members[-1].probabilities.isfinite().all()):
-                raise InputError("training ended in NaN, expected finite numbers: lower learning_rate, or scale X")
+                raise InputError(NOT_FINITE)
         first = members[0]
         self.curves_, self.best_epoch_, self.n_iter_ = first.curves, first.best_epoch, len(first.curves["train_loss"])
         self.validation_score_ = _reached(members, validating, recipe)

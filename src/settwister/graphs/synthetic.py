@@ -26,7 +26,10 @@ def stand_in(
     x: torch.Tensor | Csr
     if density < 0.5:
         stored = max(1, round(density * features))
-        columns = np.sort(made.integers(features, size=(nodes, stored)), axis=1)
+        # one in each of as many ranges of columns, so that none is drawn twice
+        ends_of_ranges = np.linspace(0, features, stored + 1).astype(np.int64)
+        low, width = ends_of_ranges[:-1], np.diff(ends_of_ranges)
+        columns = low + (made.random((nodes, stored)) * width).astype(np.int64)
         x = from_rows(np.arange(nodes + 1) * stored, columns.reshape(-1), None, (nodes, features))
     else:
         x = torch.from_numpy(made.standard_normal((nodes, features), dtype=np.float32))
