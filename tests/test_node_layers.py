@@ -1,5 +1,6 @@
 """What node models are made of: sparse features, dropout, normalised adjacencies, and what spreads along them."""
 
+from functools import partial
 from typing import Any
 
 import pytest
@@ -125,20 +126,26 @@ def test_correct_and_smooth_are_pygs(graph: Graph) -> None:
     torch.testing.assert_close(smooth(ours, train, graph.y[train], a, 0.6), smoothed, atol=1e-5, rtol=1e-4)
 
 
+@pytest.mark.parametrize("yes_or_no", [False, True])
 def test_grand_spreads_sparse_features_by_the_powers_computed_once(
-    graph: Graph, monkeypatch: pytest.MonkeyPatch
+    graph: Graph, yes_or_no: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The same loss as by repeated products, from the same dropped nodes; with further columns too."""
+    """The same loss as by repeated products, from the same dropped nodes; with further columns too.
+
+    Features whose values are all 1, and are left as they are, have none stored.
+    """
     assert isinstance(graph.x, Tensor)
     rows, columns = graph.x.nonzero(as_tuple=True)
-    sparse = Csr.from_pairs(rows, columns, NODES, FEATURES, graph.x[rows, columns]).with_transpose()
-    model = Grand(FEATURES + 2, CLASSES, 8, steps=3, samples=2, input_dropout=0.3, dropout=0.0)
+    values = None if yes_or_no else graph.x[rows, columns]
+    sparse = Csr.from_pairs(rows, columns, NODES, FEATURES, values).with_transpose()
+    made = partial(Grand, out_dim=CLASSES, hidden=8, steps=3, samples=2, normalise_rows=not yes_or_no)
+    model = made(FEATURES + 2, input_dropout=0.3, dropout=0.0)
     labels, extra = graph.y[:5], torch.rand(NODES, 2)
     for more in (False, True):
         found = []
         for largest in (NODES**2, 0):
             monkeypatch.setattr("settwister.nn.nodes.grand.LARGEST", largest)
-            one = model if more else Grand(FEATURES, CLASSES, 8, steps=3, samples=2, input_dropout=0.0, batch_norm=True)
+            one = model if more else made(FEATURES, input_dropout=0.0, batch_norm=True)
             torch.manual_seed(0)
             one.load_state_dict({name: torch.rand(value.shape) for name, value in one.state_dict().items()})
             prepared = one.prepare(NodeBatch(sparse, graph.neighbours))

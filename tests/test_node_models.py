@@ -184,13 +184,17 @@ def test_snowball_is_its_definition(graph: Graph) -> None:
     torch.testing.assert_close(model(NodeBatch(sparse, graph.neighbours)), model(whole(graph)))
 
 
+@pytest.mark.parametrize("normalise_rows", [True, False])
 @pytest.mark.parametrize("swapped", [True, False])
-def test_grand_is_its_definition(graph: Graph, swapped: bool) -> None:
+def test_grand_is_its_definition(graph: Graph, swapped: bool, normalise_rows: bool) -> None:
     """In evaluation the mean of the powers; in training the loss of its formula, with the same random nodes dropped.
 
     Both with the first layer before the propagation and after it.
     """
-    model = Grand(FEATURES, CLASSES, 8, steps=2, samples=2, input_dropout=0.0, dropout=0.0, consistency=0.7).eval()
+    nothing = dict(input_dropout=0.0, dropout=0.0)
+    model = Grand(
+        FEATURES, CLASSES, 8, steps=2, samples=2, consistency=0.7, normalise_rows=normalise_rows, **nothing
+    ).eval()
     assert model.swapped
     model.swapped = swapped
 
@@ -201,7 +205,7 @@ def test_grand_is_its_definition(graph: Graph, swapped: bool) -> None:
     assert isinstance(graph.x, Tensor)
     a = adjacency(graph) + torch.eye(NODES)
     a = a / a.sum(1).sqrt().unsqueeze(1) / a.sum(1).sqrt()
-    x = graph.x / graph.x.sum(1, keepdim=True).clamp(min=1e-12)
+    x = graph.x / graph.x.sum(1, keepdim=True).clamp(min=1e-12) if normalise_rows else graph.x
     mean = sum(torch.linalg.matrix_power(a, i) for i in range(3)) / 3
     torch.testing.assert_close(model(whole(graph)), layers(mean @ x * 0.5), atol=1e-5, rtol=1e-4)
     model.train()

@@ -31,6 +31,7 @@ STANDARD: Settings = dict(
     blocks=10,
     drop_node=0.5,
     batch_norm=False,
+    normalise_rows=True,
 )
 
 
@@ -146,6 +147,7 @@ _GRAND_SPACE = _SPACE | dict(
     consistency=(0.5, 0.7, 1.0),
     temperature=(0.2, 0.3, 0.5),
     batch_norm=(False, True),
+    normalise_rows=(True, False),
 )
 
 _GRAND_CORA: Settings = dict(steps=8, samples=4, input_dropout=0.5, dropout=0.5, consistency=1.0, temperature=0.5)
@@ -180,7 +182,7 @@ METHODS: dict[str, Method] = {
     "grand": Method(
         _layered(nodes.Grand),
         dict(width=128, rate=1e-2),
-        dict(width=WIDTHS, rate=RATES),
+        dict(width=WIDTHS, rate=RATES, normalise_rows=(True, False)),  # the paper says "raw node features"
         _GRAND_SPACE,
         published={"cora": _GRAND_CORA, "citeseer": _GRAND_CITESEER, "pubmed": _GRAND_PUBMED, "": _GRAND_CITESEER},
     ),

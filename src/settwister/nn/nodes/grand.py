@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from settwister._checks import probability, whole_number
+from settwister._checks import flag, probability, whole_number
 from settwister.errors import InputError
 from settwister.functional.dropout import keep
 from settwister.functional.neighbour_sum import Csr
@@ -55,6 +55,8 @@ class Grand(NodeModel):
         input_dropout, dropout: of the propagated features, of the hidden layer.
         consistency: the weight lambda; temperature: T of the sharpening.
         batch_norm: normalise the input and the hidden layer, as published for PubMed.
+        normalise_rows: divide every node's features by their sum, as its authors do. What is left of them is small, and
+            with many labels weight decay then keeps the network from fitting.
     """
 
     def __init__(
@@ -70,10 +72,12 @@ class Grand(NodeModel):
         consistency: float = 1.0,
         temperature: float = 0.5,
         batch_norm: bool = False,
+        normalise_rows: bool = True,
     ) -> None:
         super().__init__(arguments(locals()))
         self.steps, self.samples = whole_number("steps", steps, least=0), whole_number("samples", samples)
         self.drop_node = probability("drop_node", drop_node)
+        self.normalise_rows = flag("normalise_rows", normalise_rows)
         self.consistency, self.temperature = consistency, temperature
         if not (consistency >= 0 and math.isfinite(consistency) and 0 < temperature < math.inf):
             raise InputError(
@@ -92,7 +96,8 @@ class Grand(NodeModel):
 
     def prepare(self, batch: NodeBatch) -> "_Spread":
         super().prepare(batch)
-        x, adjacency = row_normalised(batch.x), normalised(batch.neighbours, "DAD", loops=True)
+        x = row_normalised(batch.x) if self.normalise_rows else batch.x
+        adjacency = normalised(batch.neighbours, "DAD", loops=True)
         if self.swapped:
             return _Spread(x, adjacency, None)
         whole = self._spread(dense(x) * (1 - self.drop_node), adjacency)
@@ -129,8 +134,7 @@ class Grand(NodeModel):
         if isinstance(x, Tensor):
             return self._spread(x * kept.unsqueeze(-1), prepared.adjacency)
         assert prepared.powers is not None
-        assert x.weight is not None
-        weight = x.weight * kept[x.index.long()]
+        weight = kept[x.index.long()] if x.weight is None else x.weight * kept[x.index.long()]
         return replace(x, weight=weight).sum(prepared.powers).t().contiguous()
 
     def _samples(self, prepared: "_Spread", samples: int) -> list[Tensor]:
