@@ -340,7 +340,20 @@ def test_splits_belong_to_runs(data: Path) -> None:
     assert torch.equal(split_of(graph, 1).test, split_of(graph, 1).test)
     fixed = replace(graph, splits={"fixed": [split_of(graph, 7)]})
     assert split_of(fixed, 3) is fixed.splits["fixed"][0]
-    assert recipe_of(replace(graph, balanced=True)).balanced
+
+
+def test_a_tuned_score_of_few_nodes_does_not_choose_the_epoch(data: Path) -> None:
+    """Where classes are uneven; the paper's protocol is the paper's."""
+    even = load("cora", data)
+    uneven = replace(even, balanced=True)
+    assert recipe_of(uneven).balanced
+    chosen_by = {
+        (graph.balanced, protocol): recipe_of(graph, 7, protocol).chosen_by
+        for graph in (even, uneven)
+        for protocol in ("quick", "paper", "tuned")
+    }
+    assert {case for case, by in chosen_by.items() if by == "loss"} == {(True, "tuned")}
+    assert recipe_of(uneven, 7, "tuned").epochs == 7
 
 
 def test_splits_that_came_with_a_graph(

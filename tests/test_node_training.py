@@ -155,6 +155,27 @@ def test_the_best_weights_are_kept_and_patience_ends_it(graph: Graph) -> None:
     torch.testing.assert_close(predict_nodes(found.model, graph.x, graph.neighbours, some), found.probabilities[some])
 
 
+def test_the_epoch_can_be_chosen_by_loss(graph: Graph) -> None:
+    """What is said to have been reached is the score of the epoch that is kept, not the best of all."""
+    torch.manual_seed(0)
+    train, validation = parts(graph)
+    recipe = NodeRecipe(rate=0.05, epochs=400, patience=20, chosen_by="loss")
+    asked: list[float] = []
+
+    def stop(epoch: int, reached: float) -> bool:
+        asked.append(reached)
+        return False
+
+    model = MODELS["deepsets"]()
+    found = train_nodes(model, graph.x, graph.neighbours, train, validation, recipe, stop=stop)
+    losses, scores = found.curves["validation_loss"], found.curves["validation_score"]
+    assert found.best_epoch - 1 == losses.index(min(losses))
+    assert len(losses) == min(400, found.best_epoch + 20)
+    assert found.validation == asked[-1] == scores[found.best_epoch - 1]
+    with pytest.raises(InputError, match="chosen_by is 'luck', expected one of"):
+        NodeRecipe(chosen_by="luck")
+
+
 @pytest.mark.parametrize("weighted", [False, True], ids=["", "weighted"])
 @pytest.mark.parametrize("name", ONE_HOP)
 def test_minibatches_have_the_gradient_of_the_whole(graph: Graph, name: str, weighted: bool) -> None:

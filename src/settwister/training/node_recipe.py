@@ -4,11 +4,13 @@ import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from settwister._checks import flag, whole_number
+from settwister._checks import choice, flag, whole_number
 from settwister.errors import InputError
 
 #: how much of the running average of weights a step leaves, where one is kept: steadier than the weights of one epoch
 AVERAGE = 0.95
+#: what the epoch that is kept is chosen by, on validation nodes
+CHOSEN_BY = ("score", "loss")
 
 
 @dataclass(frozen=True)
@@ -19,12 +21,14 @@ class NodeRecipe:
         rate: the learning rate.
         weight_decay: added to the gradient, as the paper's optimiser has it.
         epochs: at most so many.
-        patience: stop after so many epochs without a better validation score.
-        balanced: weigh classes by the inverse of their size, and choose by the mean of their recalls.
+        patience: stop after so many epochs that were no better on validation nodes.
+        balanced: weigh classes by the inverse of their size; the score is the mean of their recalls.
         class_weight: one number per class, which weighs both the loss and the score that is chosen by.
         batch: nodes per step, for models of one hop; None takes all in one.
         average: judge and keep a running average of the weights, each step weighing (1 - average), or as much as all
             before it in the first steps; 0 keeps the weights themselves.
+        chosen_by: keep the epoch of the best validation score, ties decided by the loss; or that of the lowest loss,
+            which is steadier where a score rests on a handful of nodes of a rare class.
     """
 
     rate: float = 1e-2
@@ -35,11 +39,13 @@ class NodeRecipe:
     batch: int | None = None
     class_weight: tuple[float, ...] | None = None
     average: float = 0.0
+    chosen_by: str = "score"
 
     def __post_init__(self) -> None:
         for name in ("epochs", "patience"):
             whole_number(name, getattr(self, name))
         flag("balanced", self.balanced)
+        choice("chosen_by", self.chosen_by, CHOSEN_BY)
         if self.batch is not None:
             whole_number("batch", self.batch)
         if self.class_weight is not None and not all(math.isfinite(w) and w > 0 for w in self.class_weight):

@@ -25,7 +25,7 @@ EVALUATE_AT_ONCE = 100_000  # nodes per call in prediction, for models of one ho
 FIRST_STEPS = 10  # the running average of weights forgets its start as if so many steps had gone before
 
 Tell = Callable[[int, str], None]
-#: asked after every epoch, with the number done and the best validation score so far; True ends the training
+#: asked after every epoch, with the number done and the validation score of the one to keep; True ends the training
 Stop = Callable[[int, float], bool]
 
 
@@ -81,9 +81,9 @@ def train_nodes(
     tell: Tell = lambda epoch, note: None,
     stop: Stop = never,
 ) -> NodeTrained:
-    """Train a model and keep the weights with the best validation score.
+    """Train a model and keep the weights that are best on validation nodes, as the recipe chooses.
 
-    Ties are decided by the validation loss. The same seed gives the same outcome.
+    The same seed gives the same outcome.
 
     Args:
         model: changed in place.
@@ -172,7 +172,7 @@ class NodeRun:
     def run(self) -> NodeTrained:
         recipe = self.recipe
         best: tuple[float, float] | None = None
-        best_epoch, weights = 0, _copy(self.judged)
+        best_epoch, best_score, weights = 0, float("nan"), _copy(self.judged)
         curves: dict[str, list[float]] = {"train_loss": [], "validation_loss": [], "validation_score": []}
         began = time.perf_counter()
         for epoch in range(1, recipe.epochs + 1):
@@ -190,11 +190,12 @@ class NodeRun:
             curves["validation_score"].append(score)
             curves["validation_loss"].append(validation_loss)
             self.tell(epoch, f"loss {curves['train_loss'][-1]:.3f}, validation {score:.3f}")
-            if best is None or (score, -validation_loss) > best:
-                best, best_epoch, weights = (score, -validation_loss), epoch, _copy(self.judged)
+            rank = (score, -validation_loss) if recipe.chosen_by == "score" else (-validation_loss, score)
+            if best is None or rank > best:
+                best, best_epoch, best_score, weights = rank, epoch, score, _copy(self.judged)
             elif epoch - best_epoch >= recipe.patience:
                 break
-            if self.stop(epoch, best[0]):
+            if self.stop(epoch, best_score):
                 break
         seconds = (time.perf_counter() - began) / epoch
         if self.validation is None:
@@ -202,8 +203,7 @@ class NodeRun:
         self.averaged = None
         self.model.load_state_dict(weights)
         self.model.eval()
-        found = best[0] if best is not None else float("nan")
-        return NodeTrained(self.model, self._predict(), best_epoch, found, seconds, curves)
+        return NodeTrained(self.model, self._predict(), best_epoch, best_score, seconds, curves)
 
     @torch.no_grad()
     def _validate(self, validation: Labelled) -> tuple[float, float]:

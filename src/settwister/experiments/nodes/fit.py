@@ -62,9 +62,7 @@ def fit(
         for number, part in enumerate(parts)
     ]
     fitted = members[0] if len(members) == 1 else _averaged(members, validation, balanced=recipe.balanced)
-    if (
-        method.crossed
-    ):  # most of them learned from these nodes: what counts is what each reached on nodes it had not seen
+    if method.crossed:  # most members learned from the validation nodes: what counts is each one's score on its own
         fitted.validation = sum(one.validation for one in members) / len(members)
     if method.smoothed:
         chosen = choose_correct_and_smooth(fitted.scores, graph.neighbours, train, validation, balanced=recipe.balanced)

@@ -34,9 +34,16 @@ SEARCH_SEED = 0
 Tell = Callable[[NodeCell, int, int, str], None]
 
 
-def recipe_of(graph: Graph, epochs: int | None = None) -> NodeRecipe:
-    """The paper's: Adam, weight decay 5e-4, patience 200; classes weighed where they are uneven."""
-    return NodeRecipe(balanced=graph.balanced) if epochs is None else NodeRecipe(balanced=graph.balanced, epochs=epochs)
+def recipe_of(graph: Graph, epochs: int | None = None, protocol: str = "paper") -> NodeRecipe:
+    """The paper's: Adam, weight decay 5e-4, patience 200; classes weighed where they are uneven.
+
+    There the tuned protocol keeps the epoch of the lowest validation loss and waits half as long for one: thirty nodes
+    of the smallest class make a quarter of the score, and its best of hundreds of epochs is a peak of noise.
+    """
+    recipe = NodeRecipe(balanced=graph.balanced)
+    if protocol == "tuned" and graph.balanced:
+        recipe = replace(recipe, chosen_by="loss", patience=recipe.patience // 2)
+    return recipe if epochs is None else replace(recipe, epochs=epochs)
 
 
 def split_of(graph: Graph, seed: int, family: str | None = None) -> Split:
@@ -137,7 +144,7 @@ def _run(
     splits: str | None,
     tell: Tell,
 ) -> None:
-    chosen, recipe = method(cell.model), recipe_of(graph, epochs)
+    chosen, recipe = method(cell.model), recipe_of(graph, epochs, protocol)
     settings, tried = chosen.defaults | chosen.fixed(graph.name), 0
     searched: dict[str, Any] = {}
     if protocol != "quick" and chosen.build is not None:
