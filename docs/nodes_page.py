@@ -88,7 +88,7 @@ The paper prints one mean and one deviation, 34.48(0.94), for both GRAND and Dee
 than a coincidence, and which of the two it belongs to cannot be told.
 
 Thirty of Friendster's validation nodes are a quarter of the score there, and the best of hundreds of epochs, in the
-best of many settings, is a peak of noise: in the run files, the initialisation that DeepSets' and Set Twister's settings
+best of many settings, is a peak of noise: in the run files, the initialisation DeepSets' and Set Twister's settings
 were chosen by has the highest validation score of the five, and trying more settings made Set Twister's row worse (from
 12 of them another setting was chosen, with 36.02 on test). These rows say more of the choice than of the methods.""",
     "tuned": """Every method has as many trials, in a space of its own (`experiments/nodes/methods.py`), the first ones
