@@ -15,7 +15,7 @@ from settwister.experiments.nodes.judging import judged, raced, resplits
 from settwister.graphs import Split, random_split
 from settwister.training.node_recipe import NodeRecipe
 from settwister.training.node_trainer import DivergedError
-from settwister.training.search import Log, Trial, best_of, sampled_search
+from settwister.training.search import Log, Trial, best_of, best_of_finalists, grid_search, sampled_search
 
 SMALL = random_split(torch.arange(300), seed=0)
 
@@ -155,6 +155,36 @@ def test_what_another_sampler_proposed_stands_behind_what_this_one_did(tmp_path:
     assert len(json.loads(path.read_text())) == 10
     again, read = best_of(sampled_search(space, [], 6, seed=3), judge, path, enough=6)
     assert (again, read) == (best, trials)
+
+
+def test_a_lucky_score_does_not_win_among_finalists(tmp_path: Any) -> None:
+    """The best mean of the best two wins; killed in the middle, they go on where they were."""
+    path = tmp_path / "search.json"
+    first = {"lucky": 0.9, "steady": 0.8, "late": 0.7}
+    _, trials = best_of(grid_search([{"a": name} for name in first]), lambda given, _: (first[given["a"]], {}), path)
+    asked: list[tuple[str, int]] = []
+
+    def judge_of(seed: int) -> Any:
+        def judge(settings: Any, earlier: Any) -> tuple[float | None, dict[str, Any]]:
+            asked.append((settings["a"], seed))
+            if len(asked) == 2:
+                raise KeyboardInterrupt
+            return {"lucky": None, "steady": 0.75, "late": 1.0}[settings["a"]], {}
+
+        return judge
+
+    further = [judge_of(seed) for seed in (1, 2)]
+    with pytest.raises(KeyboardInterrupt):
+        best_of_finalists(trials, 2, further, path)
+    told: list[str] = []
+    assert best_of_finalists(trials, 2, further, path, told.append) == {"a": "steady"}
+    assert asked == [("lucky", 1), ("lucky", 2), ("lucky", 2), ("steady", 1), ("steady", 2)]
+    assert told[-1] == "finalist 2 of 2, mean 76.7"
+    kept = [(trial["settings"]["a"], trial.get("further")) for trial in json.loads(path.read_text())]
+    assert kept == [("lucky", [0.0, 0.0]), ("steady", [0.75, 0.75]), ("late", None)]
+    _, read = best_of(grid_search([{"a": name} for name in first]), judge_of(0), path)
+    assert best_of_finalists(read, 3, further, path) == {"a": "late"}
+    assert asked[5:] == [("late", 1), ("late", 2)]
 
 
 def test_settings_that_diverge_have_no_score(monkeypatch: pytest.MonkeyPatch) -> None:

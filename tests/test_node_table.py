@@ -297,6 +297,30 @@ def test_more_trials_run_again_what_they_change_and_nothing_else(
     assert trained == [5]
 
 
+def test_the_best_sixth_of_a_grid_is_judged_from_every_initialisation(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Width 2 is the best from the first initialisation, width 3 on average; all on the split of the search."""
+    trained: list[tuple[int, int]] = []
+
+    def scripted(*given: Any, **options: Any) -> Fitted:
+        split, settings, seed = given[2], given[3], given[5]
+        trained.append((settings["width"], seed))
+        assert len(trained) > 12 + 8 or split.validation.equal(split_of(given[1], 0).validation)
+        score = {2: 0.9 if seed == 0 else 0.1, 3: 0.8}.get(settings["width"], 0.2)
+        return replace(fit(*given, **options), validation=score)
+
+    for module in (protocol_module, judging_module):
+        monkeypatch.setattr(module, "fit", scripted)
+    grid = dict(layers=(2,), width=tuple(range(1, 13)), rate=(1e-2,))
+    monkeypatch.setitem(methods_module.METHODS, "mlp", replace(METHODS["mlp"], grid=grid))
+    store, cell = RunStore(tmp_path / "runs", "paper"), NodeCell("mlp", "cora")
+    run_missing_nodes([cell], store, "paper", data_dir=data, seeds=[0, 1], epochs=1)
+    assert trained[:12] == [(width, 0) for width in range(1, 13)]
+    assert trained[12:20] == [(width, seed) for width in (2, 3) for seed in (1, 2, 3, 4)]
+    assert trained[20:] == [(3, 0), (3, 1)]
+
+
 def test_a_tuned_search_resumes_to_the_same_settings(
     data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

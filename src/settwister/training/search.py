@@ -6,8 +6,9 @@ killed goes on where it was. A trial may be given up when it is seen to be a poo
 
 import json
 from collections.abc import Callable, Generator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from settwister.errors import InputError
@@ -134,6 +135,37 @@ def best_of(
         scored = any(one.score is not None for one in trials)
         tell(len(trials), f"search, best {100 * _score(_best(trials)):.1f}" if scored else "search")
     return dict(_best(trials).settings), trials
+
+
+def best_of_finalists(
+    trials: Sequence[Trial],
+    finalists: int,
+    further: Sequence[Judge],
+    path: Path | None = None,
+    tell: Callable[[str], None] = lambda note: None,
+) -> Settings:
+    """The settings that are best on average, of the few that have the best scores.
+
+    The best of many noisy scores is luck as much as merit; a mean of several is less so.
+
+    Args:
+        further: judge the finalists again, each in another way: from another initialisation for example.
+        path: the file of the trials, to which the further scores are added; those in it are not asked for again.
+        tell: called after every further score with a note for people.
+    """
+    kept = {_key(trial.settings): trial for trial in (*trials, *read_trials(path))}
+    ranked = sorted((trial for trial in trials if trial.score is not None), key=_score, reverse=True)
+    means = {}
+    for place, trial in enumerate(ranked[:finalists], 1):
+        key = _key(trial.settings)
+        scores = list(kept[key].facts.get("further", []))
+        for judge in further[len(scores) :]:
+            scores.append(judge(trial.settings, ())[0] or 0.0)  # training that came to nothing is worth nothing
+            kept[key] = replace(trial, facts=trial.facts | {"further": scores})
+            _write(path, list(kept.values()))
+            tell(f"finalist {place} of {finalists}, mean {100 * fmean([_score(trial), *scores]):.1f}")
+        means[key] = fmean([_score(trial), *scores])
+    return dict(kept[max(means, key=means.__getitem__)].settings)
 
 
 def _best(trials: Sequence[Trial]) -> Trial:

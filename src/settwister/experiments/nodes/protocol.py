@@ -1,10 +1,11 @@
 """The node table's protocols: which settings a method gets, and what is run with them.
 
 ``quick`` is the library's defaults. ``paper`` is the paper's grid: every combination, or as many, small networks first,
-is tried from one initialisation, and the one best on validation is run from five. ``tuned`` is as many trials of
-Optuna's sampler for every method, each in a space of its own; what comes on top of a method (correct and smooth,
-collective learning, an average of several) takes over the settings that were found for it. Where splits are random,
-run s has split s and initialisation s, and searches see the training and validation nodes of split 0.
+is tried from one initialisation; the best sixth of them on validation are tried from all five, and the best on average
+is taken. ``tuned`` is as many trials of Optuna's sampler for every method, each in a space of its own; what comes on
+top of a method (correct and smooth, collective learning, an average of several) takes over the settings that were
+found for it. Where splits are random, run s has split s and initialisation s, and searches see the training and
+validation nodes of split 0.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -22,7 +23,7 @@ from settwister.experiments.runner import Row
 from settwister.experiments.store import RunStore
 from settwister.graphs import Graph, Split, available, load, random_split
 from settwister.training.node_recipe import NodeRecipe
-from settwister.training.search import Search, Settings, as_json, best_of, grid_search, sampled_search
+from settwister.training.search import Settings, as_json, best_of, best_of_finalists, grid_search, sampled_search
 
 PROTOCOLS = ("quick", "paper", "tuned")
 #: splits that a run has without being asked for them, where they came with the graph; and those to be asked for
@@ -30,6 +31,8 @@ PRESCRIBED, SPLITS = ("fixed", "year", "official"), ("geom", "public")
 SEEDS = 5
 TRIALS = 40
 SEARCH_SEED = 0
+#: one in so many of a grid's settings is tried from every initialisation
+SETTINGS_PER_FINALIST = 6
 
 Tell = Callable[[NodeCell, int, int, str], None]
 
@@ -149,15 +152,17 @@ def _run(
     searched: dict[str, Any] = {}
     if protocol != "quick" and chosen.build is not None:
         base = cell if chosen.base is None else replace(cell, model=chosen.base)
-        search, tried = _search(method(base.model), graph, protocol, trials)
         split = split_of(graph, SEARCH_SEED, splits)
-        judge = (raced if protocol == "tuned" else judged)(method(base.model), graph, split, recipe, SEARCH_SEED)
-        settings, _ = best_of(
-            search,
-            judge,
+        tried = _effort(method(base.model), graph, protocol, trials)
+        settings = _searched(
+            method(base.model),
+            graph,
+            split,
+            recipe,
+            protocol,
+            tried,
             store.search_file(base),
             lambda done, note: tell(cell, done, tried + len(seeds), note),
-            enough=tried if protocol == "tuned" else None,
         )
         searched = {"space": as_json(method(base.model).space if protocol == "tuned" else method(base.model).grid)}
     total = tried + len(seeds)
@@ -177,13 +182,34 @@ def _run(
         tell(cell, tried + done + 1, total, f"seed {seed}, validation {100 * found.validation:.1f}")
 
 
-def _search(base: Method, graph: Graph, protocol: str, trials: int | None) -> tuple[Search, int]:
-    """What proposes a method's settings, and how many."""
+def _effort(base: Method, graph: Graph, protocol: str, trials: int | None) -> int:
+    """How many settings a search tries."""
     if protocol == "tuned":
-        count = TRIALS if trials is None else trials
-        return sampled_search(base.space, base.starts(graph.name), count), count
-    grid = base.combinations(graph.name)[:trials]
-    return grid_search(grid), len(grid)
+        return TRIALS if trials is None else trials
+    return len(base.combinations(graph.name)[:trials])
+
+
+def _searched(
+    base: Method,
+    graph: Graph,
+    split: Split,
+    recipe: NodeRecipe,
+    protocol: str,
+    tried: int,
+    path: Path,
+    tell: Callable[[int, str], None],
+) -> Settings:
+    """The settings that the protocol's search finds for a method."""
+    if protocol == "tuned":
+        search = sampled_search(base.space, base.starts(graph.name), tried)
+        return best_of(search, raced(base, graph, split, recipe, SEARCH_SEED), path, tell, enough=tried)[0]
+    search = grid_search(base.combinations(graph.name)[:tried])
+    found, all_tried = best_of(search, judged(base, graph, split, recipe, SEARCH_SEED), path, tell)
+    finalists = tried // SETTINGS_PER_FINALIST
+    if finalists < 2:
+        return found
+    further = [judged(base, graph, split, recipe, seed) for seed in range(SEEDS) if seed != SEARCH_SEED]
+    return best_of_finalists(all_tried, finalists, further, path, lambda note: tell(tried, note))
 
 
 def _content(
