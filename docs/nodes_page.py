@@ -133,7 +133,16 @@ def table(rows: list[Row], protocol: str, wanted: int = SEEDS) -> str:
         if any((model, graph) in by_cell for graph in graphs):
             cells = [_cell(by_cell.get((model, graph)), model in winners[graph], wanted) for graph in graphs]
             lines.append(f"| {name_of(model, protocol)} | " + " | ".join(cells) + " |")
+    if protocol == "tuned":
+        lines.append(
+            "| *best in the paper* | " + " | ".join(f"({_best_published(graph):.2f})" for graph in graphs) + " |"
+        )
     return "\n".join(lines)
+
+
+def _best_published(graph: str) -> float:
+    """The best number of the paper's column, quoted ones included."""
+    return max(row[graph]["mean"] for row in paper.table("nodes")["rows"] if row[graph] is not None)
 
 
 def searched(rows: list[Row], protocol: str) -> str:
