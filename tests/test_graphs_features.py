@@ -6,7 +6,7 @@ import torch
 
 from graph_files import dense
 from settwister.functional import Csr
-from settwister.graphs import binned, scaled, tf_idf
+from settwister.graphs import binned, scaled, standardised, tf_idf
 from settwister.graphs.features import from_entries
 from settwister.nn.features import row_normalised
 
@@ -24,6 +24,8 @@ def test_sparse_features_are_scaled_as_dense_ones(binary: bool) -> None:
     spread = torch.tensor([1.0 if column < 2 else float(table[:, column].astype(float).std()) for column in range(6)])
     torch.testing.assert_close(scaled(full), full / spread)
     torch.testing.assert_close(dense(scaled(sparse)), full / spread)
+    for either in (full, sparse):
+        torch.testing.assert_close(standardised(either), (full - full.mean(0)) / spread)
     total = full.abs().sum(1, keepdim=True)
     torch.testing.assert_close(row_normalised(full), full / total)
     torch.testing.assert_close(dense(row_normalised(sparse)), full / total)

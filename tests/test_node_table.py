@@ -108,8 +108,8 @@ def test_the_papers_grid() -> None:
     one = {"layers": 2, "width": 128, "rate": 0.001, "pool": "sum", "activation": "tanh", "input_dropout": 0.0}
     assert len(method("set_twister_m2_k2").combinations("cora")) == 144
     assert one in method("set_twister_m2_k2").combinations("cora")
-    assert one | {"scaling": "deviation"} in method("set_twister_m2_k2").combinations("friendster")
-    assert {settings["scaling"] for settings in method("gat").combinations("friendster")} == {"deviation"}
+    assert one | {"scaling": "standard"} in method("set_twister_m2_k2").combinations("friendster")
+    assert {settings["scaling"] for settings in method("gat").combinations("friendster")} == {"standard"}
     with pytest.raises(InputError, match="unknown method 'magic', expected one of gcn"):
         method("magic")
 
@@ -178,7 +178,7 @@ def test_crossed_networks_together_learn_from_every_known_label(data: Path) -> N
     assert not torch.equal(found.scores, misled.scores)
 
 
-@pytest.mark.parametrize("scaling", ["deviation", "rows", "tf_idf"])
+@pytest.mark.parametrize("scaling", ["deviation", "standard", "rows", "tf_idf"])
 def test_features_are_scaled_where_the_settings_say_so(data: Path, scaling: str) -> None:
     graph = load("cora", data)
     split, recipe = split_of(graph, 0), NodeRecipe(epochs=2)

@@ -25,7 +25,8 @@ def dropout(x: Tensor, p: float, training: bool = True) -> Tensor:
         return x
     if x.device.type != "cpu" or torch.compiler.is_compiling() or p == 1.0:
         return F.dropout(x, p, training)
-    return x * keep(x.numel(), p, x.dtype).view(x.shape)
+    kept = keep(x.numel(), p, x.dtype).view(x.shape)
+    return x * kept if x.requires_grad else kept.mul_(x)  # features are large, and fresh memory costs
 
 
 def relu_dropout(x: Tensor, p: float, training: bool = True) -> Tensor:

@@ -1,6 +1,6 @@
 """Graphs: features, neighbour sets, labels, splits, and where they come from."""
 
-from settwister.graphs.features import SCALINGS, binned, scaled, tf_idf
+from settwister.graphs.features import SCALINGS, binned, scaled, standardised, tf_idf
 from settwister.graphs.folder import open_folder, save_folder
 from settwister.graphs.graph import Graph, neighbour_sets
 from settwister.graphs.pyg import from_pyg
@@ -21,5 +21,6 @@ __all__ = [
     "random_split",
     "save_folder",
     "scaled",
+    "standardised",
     "tf_idf",
 ]

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from settwister.errors import InputError
 from settwister.functional.neighbour_sum import Csr
-from settwister.nn.features import row_normalised
+from settwister.nn.features import dense, row_normalised
 
 CONSTANT = 1e-12  # a column whose variance is this small beside its mean square is constant up to rounding
 
@@ -66,9 +66,8 @@ def single(values: NDArray[Any]) -> NDArray[np.float32]:
 def scaled(x: Tensor | Csr) -> Tensor | Csr:
     """Every column divided by its standard deviation over all nodes; a constant column is left as it is.
 
-    Standardising would also subtract the column's mean, and make sparse features dense. That adds the same row to every
-    node, which the bias of a first linear layer can learn (if not where features are dropped or spread before it), so
-    it is left out.
+    :func:`standardised` also subtracts the column's mean, which makes sparse features dense. That adds the same row to
+    every node, which the bias of a first linear layer can learn, if not where features are dropped or spread before it.
 
     >>> scaled(torch.tensor([[0.0, 3.0], [4.0, 3.0]])).tolist()
     [[0.0, 3.0], [2.0, 3.0]]
@@ -86,6 +85,16 @@ def scaled(x: Tensor | Csr) -> Tensor | Csr:
     variance = (per_column((values - mean[columns]).square()) + absent * mean.square()) / nodes
     spread = _spread(variance, per_column(values.square()) / nodes)
     return Csr(x.ptr, x.index, x.num_elements, (values / spread[columns]).float(), x.transpose)
+
+
+def standardised(x: Tensor | Csr) -> Tensor:
+    """Every column of mean 0 and deviation 1 over all nodes, as a dense matrix; a constant column is 0.
+
+    >>> standardised(torch.tensor([[0.0, 3.0], [4.0, 3.0]])).tolist()
+    [[-1.0, 0.0], [1.0, 0.0]]
+    """
+    full = dense(scaled(x))
+    return full - full.mean(0, dtype=torch.float64).to(full.dtype)
 
 
 def _spread(variance: Tensor, mean_square: Tensor) -> Tensor:
@@ -186,6 +195,7 @@ def _entries(x: Tensor | Csr) -> tuple[Tensor, Tensor, Tensor]:
 SCALINGS: dict[str, Callable[[Tensor | Csr], Tensor | Csr]] = {
     "none": lambda x: x,
     "deviation": scaled,
+    "standard": standardised,
     "rows": row_normalised,
     "tf_idf": tf_idf,
     "binned": binned,

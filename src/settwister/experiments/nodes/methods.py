@@ -82,7 +82,7 @@ class Method:
 
     def combinations(self, graph: str) -> list[Settings]:
         """The paper's grid, small networks first."""
-        fixed = self.fixed(graph) | ({"scaling": "deviation"} if graph in STANDARDISED else {})
+        fixed = self.fixed(graph) | ({"scaling": "standard"} if graph in STANDARDISED else {})
         varied = {name: values for name, values in self.grid.items() if name not in fixed}
         return [fixed | dict(zip(varied, values, strict=True)) for values in product(*varied.values())]
 
