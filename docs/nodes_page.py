@@ -173,8 +173,8 @@ def off_centre(rows: list[Row], protocol: str) -> str:
     if protocol != "paper" or not names:
         return ""
     return (
-        f"\n\nStill from Friendster's features divided by their deviations, their means not subtracted, which keeps them "
-        f"sparse: {', '.join(names)}."
+        "\n\nStill from Friendster's features divided by their deviations, their means not subtracted, which keeps "
+        f"them sparse: {', '.join(names)}."
     )
 
 
