@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 from torch import Tensor
 
 from settwister.errors import InputError
@@ -55,6 +56,14 @@ def from_rows(ptr: NDArray[Any], columns: NDArray[Any], values: NDArray[Any] | N
             f"the sparse features have {values.size} values ({values.dtype}), expected {columns.size} numbers"
         )
     return from_entries(rows, columns, values, num_rows, num_columns)
+
+
+def as_scipy(x: Tensor | Csr) -> csr_array:
+    """A matrix in SciPy's compressed rows, in double precision."""
+    if isinstance(x, Tensor):
+        return csr_array(x.double().numpy())
+    values = np.ones(len(x.index)) if x.weight is None else x.weight.double().numpy()
+    return csr_array((values, x.index.numpy(), x.ptr.numpy()), shape=(x.num_sets, x.num_elements))
 
 
 def single(values: NDArray[Any]) -> NDArray[np.float32]:
@@ -109,15 +118,11 @@ def tf_idf(x: Tensor | Csr) -> Tensor | Csr:
     >>> tf_idf(torch.tensor([[1.0, 1.0], [0.0, 1.0]])).round(decimals=2).tolist()
     [[0.8100000023841858, 0.5799999833106995], [0.0, 1.0]]
     """
-    from scipy.sparse import csr_array
     from sklearn.feature_extraction.text import TfidfTransformer
 
+    found = TfidfTransformer().fit_transform(as_scipy(x))
     if isinstance(x, Tensor):
-        found = TfidfTransformer().fit_transform(csr_array(x.double().numpy()))
         return torch.from_numpy(found.toarray()).to(x.dtype)
-    values = np.ones(len(x.index)) if x.weight is None else x.weight.double().numpy()
-    rows = csr_array((values, x.index.numpy(), x.ptr.numpy()), shape=(x.num_sets, x.num_elements))
-    found = TfidfTransformer().fit_transform(rows)
     return Csr(x.ptr, x.index, x.num_elements, torch.from_numpy(found.data).float(), x.transpose)
 
 

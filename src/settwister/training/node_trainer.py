@@ -58,6 +58,11 @@ class Labelled:
         return len(self.nodes)
 
 
+def joined(parts: Sequence[Labelled]) -> Labelled:
+    """The nodes of several parts, one part after the other."""
+    return Labelled(torch.cat([part.nodes for part in parts]), torch.cat([part.labels for part in parts]))
+
+
 @dataclass(eq=False)
 class NodeTrained:
     """The outcome: the model with its best weights, and what it says of every node."""

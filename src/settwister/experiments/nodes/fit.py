@@ -1,7 +1,7 @@
 """One method on one split of one graph, from one initialisation."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -16,7 +16,18 @@ from settwister.tasks.streams import permutation, stream
 from settwister.training.collective import train_collective
 from settwister.training.correct_and_smooth import ALPHAS, choose_correct_and_smooth
 from settwister.training.node_recipe import NodeRecipe
-from settwister.training.node_trainer import Labelled, NodeTrained, Stop, member_seed, never, score, train_nodes
+from settwister.training.node_trainer import (
+    Labelled,
+    NodeTrained,
+    Stop,
+    class_weights,
+    joined,
+    member_seed,
+    never,
+    score,
+    train_nodes,
+)
+from settwister.training.opinion_pool import Opinion, label_opinions, pool
 from settwister.training.search import Settings
 
 STEPS = 50  # of label propagation
@@ -53,7 +64,8 @@ def fit(
     validation = Labelled(split.validation, graph.y[split.validation])
     if method.build is None:
         return _propagated(graph, train, validation)
-    graph = replace(graph, x=SCALINGS[settings.get("scaling", "none")](graph.x))
+    raw = graph.x
+    graph = replace(graph, x=SCALINGS[settings.get("scaling", "none")](raw))
     parts = [(train, validation)] * method.members
     if method.crossed:
         parts = crossed(train, validation, method.members, seed)
@@ -64,6 +76,11 @@ def fit(
     fitted = members[0] if len(members) == 1 else _averaged(members, validation, balanced=recipe.balanced)
     if method.crossed:  # most members learned from the validation nodes: what counts is each one's score on its own
         fitted.validation = sum(one.validation for one in members) / len(members)
+        for one, (_, held) in zip(members, parts, strict=True):
+            fitted.scores[held.nodes] = one.scores[held.nodes]
+    if method.pooled:
+        parts = parts if method.crossed else parts[:1]
+        fitted = _pooled(fitted, parts, label_opinions(raw, graph.neighbours, graph.num_classes), recipe.balanced)
     if method.smoothed:
         chosen = choose_correct_and_smooth(fitted.scores, graph.neighbours, train, validation, balanced=recipe.balanced)
         fitted.chosen = {"correct_and_smooth": chosen.steps.to_json(), "base_validation": fitted.validation}
@@ -73,13 +90,12 @@ def fit(
 
 def crossed(train: Labelled, validation: Labelled, count: int, seed: int) -> list[tuple[Labelled, Labelled]]:
     """Training and validation nodes dealt anew, so many times: each node validates once and is learned from else."""
-    nodes, labels = torch.cat([train.nodes, validation.nodes]), torch.cat([train.labels, validation.labels])
-    shares = permutation(len(nodes), seed, "crossed").chunk(count)
-    found = []
-    for number, held in enumerate(shares):
-        rest = torch.cat([share for other, share in enumerate(shares) if other != number])
-        found.append((Labelled(nodes[rest], labels[rest]), Labelled(nodes[held], labels[held])))
-    return found
+    known = joined([train, validation])
+    shares = [
+        Labelled(known.nodes[share], known.labels[share])
+        for share in permutation(len(known), seed, "crossed").chunk(count)
+    ]
+    return [(joined([*shares[:number], *shares[number + 1 :]]), held) for number, held in enumerate(shares)]
 
 
 def _member(
@@ -134,6 +150,19 @@ def _averaged(members: list[Fitted], validation: Labelled, *, balanced: bool) ->
         parameters=sum(one.parameters for one in members),
         seconds_per_epoch=sum(one.seconds_per_epoch for one in members),
     )
+
+
+def _pooled(
+    fitted: Fitted, parts: list[tuple[Labelled, Labelled]], opinions: Mapping[str, Opinion], balanced: bool
+) -> Fitted:
+    """What networks say, pooled with what the labels that they learned from say of linked and of similar nodes."""
+    held = joined([held for _, held in parts])
+    known = parts[0][0] if len(parts) == 1 else held  # crossed networks learned, all together, from every label
+    weight = class_weights(held.labels, fitted.scores.shape[1]) if balanced else None
+    found = pool(fitted.scores, opinions, parts, known, weight)
+    reached = score(found.scores[held.nodes].argmax(1), held.labels, balanced=balanced)
+    chosen = {"pool": found.weights, "base_validation": fitted.validation}
+    return replace(fitted, scores=found.scores, validation=reached, chosen=chosen)
 
 
 def _propagated(graph: Graph, train: Labelled, validation: Labelled) -> Fitted:

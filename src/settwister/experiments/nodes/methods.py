@@ -52,6 +52,7 @@ class Method:
         members: how many networks, from as many initialisations, whose probabilities are averaged.
         crossed: each of the members is stopped by another such share of the training and validation nodes and learns
             from the rest, so that all of them together learn from every known label.
+        pooled: what the networks say is pooled with what known labels say of nodes that are linked or alike.
         base: the method whose search this one takes its settings from: what it adds comes on top.
     """
 
@@ -64,6 +65,7 @@ class Method:
     published: dict[str, Settings] = field(default_factory=dict)
     members: int = 1
     crossed: bool = False
+    pooled: bool = False
     base: str | None = None
 
     def fixed(self, graph: str) -> Settings:
@@ -194,10 +196,14 @@ METHODS: dict[str, Method] = {
     "correct_and_smooth": replace(_mlp, smoothed=True, base="mlp"),
     "deepsets_cs": replace(_deepsets, smoothed=True, base="deepsets"),
     "set_twister_plus_cs": replace(_ours, smoothed=True, base="set_twister_plus"),
+    "set_twister_plus_pooled": replace(_ours, pooled=True, base="set_twister_plus"),
+    "gcn_pooled": replace(_gcn, pooled=True, base="gcn"),
     "gcn_x5_cs": replace(_gcn, smoothed=True, members=5, base="gcn"),
     "set_twister_plus_x5_cs": replace(_ours, smoothed=True, members=5, base="set_twister_plus"),
     "gcn_crossed": replace(_gcn, members=5, crossed=True, base="gcn"),
     "set_twister_plus_crossed": replace(_ours, members=5, crossed=True, base="set_twister_plus"),
+    "gcn_crossed_pooled": replace(_gcn, members=5, crossed=True, pooled=True, base="gcn"),
+    "set_twister_plus_crossed_pooled": replace(_ours, members=5, crossed=True, pooled=True, base="set_twister_plus"),
 }
 
 
