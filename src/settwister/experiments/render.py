@@ -28,10 +28,10 @@ NAMES = {
     "set_twister_plus_x5_cs": "five Set Twisters, our defaults, + C&S",
     "gcn_crossed": "five crossed GCNs",
     "set_twister_plus_crossed": "five crossed Set Twisters, our defaults",
-    "gcn_pooled": "GCN, pooled",
-    "set_twister_plus_pooled": "Set Twister, our defaults, pooled",
-    "gcn_crossed_pooled": "five crossed GCNs, pooled",
-    "set_twister_plus_crossed_pooled": "five crossed Set Twisters, our defaults, pooled",
+    "gcn_pooled": "pooled GCN",
+    "set_twister_plus_pooled": "pooled Set Twister, our defaults",
+    "gcn_crossed_pooled": "five crossed and pooled GCNs",
+    "set_twister_plus_crossed_pooled": "five crossed and pooled Set Twisters, our defaults",
 } | {f"set_twister_m{M}_k2": f"Set Twister (M={M}, k=2)" for M in range(1, 10)}
 
 #: what a cell is measured by, in words

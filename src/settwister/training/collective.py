@@ -50,7 +50,7 @@ def train_collective(
             if number == 1:
                 recipe = replace(recipe, patience=min(recipe.patience, LATER_PATIENCE))
             model = deepcopy(model)  # so that the best round's weights stay as they were
-            one = _Round(model, x, neighbours, train, validation, recipe, seed, tell)
+            one = CollectiveRound(model, x, neighbours, train, validation, recipe, seed, tell)
             one.guesses = guesses
             found = one.run()
             guesses = found.probabilities
@@ -62,7 +62,9 @@ def train_collective(
     return best
 
 
-class _Round(NodeRun):
+class CollectiveRound(NodeRun):
+    """One round of it: a model whose further columns are labels that are shown, and guesses of the others."""
+
     guesses: Tensor | None = None
 
     def needs_whole(self) -> bool:
