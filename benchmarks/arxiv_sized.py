@@ -93,4 +93,6 @@ if __name__ == "__main__":
     if sys.argv[1:2] == ["--one"]:
         print(json.dumps(measure(sys.argv[2], int(sys.argv[3]) or None)))
     else:
-        main(sys.argv[1:] or [name for name, method in METHODS.items() if not method.base] + ON_TOP)
+        main(
+            sys.argv[1:] or [name for name, method in METHODS.items() if not method.base and not method.pooled] + ON_TOP
+        )

@@ -28,6 +28,7 @@ NAMES = {
     "set_twister_plus_x5_cs": "five Set Twisters, our defaults, + C&S",
     "gcn_crossed": "five crossed GCNs",
     "set_twister_plus_crossed": "five crossed Set Twisters, our defaults",
+    "labels_pooled": "known labels alone, pooled",
     "gcn_pooled": "pooled GCN",
     "set_twister_plus_pooled": "pooled Set Twister, our defaults",
     "gcn_crossed_pooled": "five crossed and pooled GCNs",

@@ -62,29 +62,46 @@ def fit(
     """Train a method; test labels are not passed to anything that it calls."""
     train = Labelled(split.train, graph.y[split.train])
     validation = Labelled(split.validation, graph.y[split.validation])
-    if method.build is None:
-        return _propagated(graph, train, validation)
-    raw = graph.x
-    graph = replace(graph, x=SCALINGS[settings.get("scaling", "none")](raw))
     parts = [(train, validation)] * method.members
     if method.crossed:
         parts = crossed(train, validation, method.members, seed)
-    members = [
-        _member(method, graph, *part, settings, recipe, member_seed(seed, number), tell, stop)
-        for number, part in enumerate(parts)
-    ]
-    fitted = members[0] if len(members) == 1 else _averaged(members, validation, balanced=recipe.balanced)
-    if method.crossed:  # most members learned from the validation nodes: what counts is each one's score on its own
-        fitted.validation = sum(one.validation for one in members) / len(members)
-        for one, (_, held) in zip(members, parts, strict=True):
-            fitted.scores[held.nodes] = one.scores[held.nodes]
+    if method.build is not None:
+        fitted = _networks(method, graph, parts, settings, recipe, seed, tell, stop)
+    else:
+        fitted = _undecided(graph) if method.pooled else _propagated(graph, train, validation)
     if method.pooled:
-        parts = parts if method.crossed else parts[:1]
-        fitted = _pooled(fitted, parts, label_opinions(raw, graph.neighbours, graph.num_classes), recipe.balanced)
+        opinions = label_opinions(graph.x, graph.neighbours, graph.num_classes)
+        fitted = _pooled(fitted, parts if method.crossed else parts[:1], opinions, recipe.balanced)
     if method.smoothed:
         chosen = choose_correct_and_smooth(fitted.scores, graph.neighbours, train, validation, balanced=recipe.balanced)
         fitted.chosen = {"correct_and_smooth": chosen.steps.to_json(), "base_validation": fitted.validation}
         fitted.scores, fitted.validation = chosen.scores, chosen.validation
+    return fitted
+
+
+def _networks(
+    method: Method,
+    graph: Graph,
+    parts: list[tuple[Labelled, Labelled]],
+    settings: Settings,
+    recipe: NodeRecipe,
+    seed: int,
+    tell: Tell,
+    stop: Stop,
+) -> Fitted:
+    """One network for every part, which learns from the first half of it and is stopped by the other; their mean."""
+    graph = replace(graph, x=SCALINGS[settings.get("scaling", "none")](graph.x))
+    members = [
+        _member(method, graph, *part, settings, recipe, member_seed(seed, number), tell, stop)
+        for number, part in enumerate(parts)
+    ]
+    if len(members) == 1:
+        return members[0]
+    fitted = _averaged(members, parts[0][1], balanced=recipe.balanced)
+    if method.crossed:  # most members learned from a validation node: what counts is what the one says that did not
+        fitted.validation = sum(one.validation for one in members) / len(members)
+        for one, (_, held) in zip(members, parts, strict=True):
+            fitted.scores[held.nodes] = one.scores[held.nodes]
     return fitted
 
 
@@ -150,6 +167,11 @@ def _averaged(members: list[Fitted], validation: Labelled, *, balanced: bool) ->
         parameters=sum(one.parameters for one in members),
         seconds_per_epoch=sum(one.seconds_per_epoch for one in members),
     )
+
+
+def _undecided(graph: Graph) -> Fitted:
+    """Where there is no network: every class is as likely, of every node."""
+    return Fitted(torch.full((graph.num_nodes, graph.num_classes), 1 / graph.num_classes), 1 / graph.num_classes)
 
 
 def _pooled(

@@ -40,8 +40,8 @@ class Method:
     """How a method's settings become a model.
 
     Args:
-        build: from features, classes and settings (without those of the recipe) to a model; None where nothing is
-            learned.
+        build: from features, classes and settings (without those of the recipe) to a model; None where there is no
+            network.
         defaults: settings under budget ``quick``; ``rate`` among them is the recipe's, and ``scaling`` is a key of
             :data:`settwister.graphs.SCALINGS`.
         grid: what the paper's protocol varies; every combination is tried.
@@ -202,6 +202,7 @@ METHODS: dict[str, Method] = {
     "set_twister_plus_x5_cs": replace(_ours, smoothed=True, members=5, base="set_twister_plus"),
     "gcn_crossed": replace(_gcn, members=5, crossed=True, base="gcn"),
     "set_twister_plus_crossed": replace(_ours, members=5, crossed=True, base="set_twister_plus"),
+    "labels_pooled": Method(None, members=5, crossed=True, pooled=True),
     "gcn_crossed_pooled": replace(_gcn, members=5, crossed=True, pooled=True, base="gcn"),
     "set_twister_plus_crossed_pooled": replace(_ours, members=5, crossed=True, pooled=True, base="set_twister_plus"),
 }
