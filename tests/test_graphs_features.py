@@ -8,7 +8,8 @@ from graph_files import dense
 from settwister.functional import Csr
 from settwister.graphs import binned, scaled, standardised, tf_idf
 from settwister.graphs.features import from_entries
-from settwister.nn.features import row_normalised
+from settwister.nn.features import Centred, row_normalised
+from settwister.nn.features import dense as written_out
 
 
 @pytest.mark.parametrize("binary", [True, False])
@@ -24,11 +25,16 @@ def test_sparse_features_are_scaled_as_dense_ones(binary: bool) -> None:
     spread = torch.tensor([1.0 if column < 2 else float(table[:, column].astype(float).std()) for column in range(6)])
     torch.testing.assert_close(scaled(full), full / spread)
     torch.testing.assert_close(dense(scaled(sparse)), full / spread)
+    centred = (full - full.mean(0)) / spread
     for either in (full, sparse):
-        torch.testing.assert_close(standardised(either), (full - full.mean(0)) / spread)
+        torch.testing.assert_close(written_out(standardised(either)), centred)
     total = full.abs().sum(1, keepdim=True)
     torch.testing.assert_close(row_normalised(full), full / total)
     torch.testing.assert_close(dense(row_normalised(sparse)), full / total)
+    normalised = row_normalised(standardised(sparse))
+    assert isinstance(normalised, Centred)
+    torch.testing.assert_close(normalised.full, centred / centred.abs().sum(1, keepdim=True), atol=1e-6, rtol=1e-4)
+    torch.testing.assert_close(row_normalised(normalised).full, normalised.full, atol=1e-6, rtol=1e-4)
 
 
 def test_rare_words_weigh_more() -> None:

@@ -12,7 +12,8 @@ from example_nodes import CLASSES, FEATURES, MODELS, NODES, ONE_HOP, adjacency, 
 from settwister.errors import InputError
 from settwister.functional import Csr
 from settwister.functional.dropout import keep
-from settwister.graphs import Graph, neighbour_sets
+from settwister.graphs import Graph, neighbour_sets, standardised
+from settwister.nn.features import Centred
 from settwister.nn.nodes import (
     GAT,
     GCN,
@@ -41,6 +42,30 @@ def test_sparse_and_dense_features_give_one_answer(graph: Graph, name: str) -> N
     assert out.shape == (NODES, CLASSES)
     assert bool(out.isfinite().all())
     torch.testing.assert_close(model(NodeBatch(sparse(graph.x), graph.neighbours)), out, atol=1e-5, rtol=1e-4)
+
+
+@pytest.mark.parametrize("training", [False, True])
+@pytest.mark.parametrize("name", MODELS)
+def test_centred_features_need_not_be_written_out(graph: Graph, name: str, training: bool) -> None:
+    """Sparse features less their means are what dense ones less theirs are: the same loss, draws and gradients."""
+    model = MODELS[name]().train(training)
+    assert isinstance(graph.x, Tensor)
+    wanted, found = standardised(graph.x), standardised(sparse(graph.x))
+    assert isinstance(found, Centred)
+    results = []
+    for x in (wanted, found):
+        torch.manual_seed(0)
+        model.zero_grad()
+        loss = model.loss(model.prepare(NodeBatch(x, graph.neighbours)), None, graph.y, None)
+        loss.backward()
+        results.append([loss.detach(), *[weight.grad for weight in model.parameters()]])
+    torch.testing.assert_close(results[1], results[0], atol=1e-5, rtol=1e-4)
+    if name in ONE_HOP:
+        part = torch.tensor([5, 0, 39, 5])
+        batches = [NodeBatch.of(x, graph.neighbours, part) for x in (wanted, found)]
+        assert isinstance(batches[1].x, Centred)
+        model.eval()
+        torch.testing.assert_close(model(batches[1]), model(batches[0]), atol=1e-5, rtol=1e-4)
 
 
 @pytest.mark.parametrize("name", MODELS)

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from settwister.errors import InputError
 from settwister.functional.neighbour_sum import Csr
-from settwister.nn.features import dense, row_normalised
+from settwister.nn.features import Centred, Features, row_normalised
 
 CONSTANT = 1e-12  # a column whose variance is this small beside its mean square is constant up to rounding
 
@@ -96,14 +96,19 @@ def scaled(x: Tensor | Csr) -> Tensor | Csr:
     return Csr(x.ptr, x.index, x.num_elements, (values / spread[columns]).float(), x.transpose)
 
 
-def standardised(x: Tensor | Csr) -> Tensor:
-    """Every column of mean 0 and deviation 1 over all nodes, as a dense matrix; a constant column is 0.
+def standardised(x: Tensor | Csr) -> Tensor | Centred:
+    """Every column of mean 0 and deviation 1 over all nodes; a constant column is 0.
 
     >>> standardised(torch.tensor([[0.0, 3.0], [4.0, 3.0]])).tolist()
     [[-1.0, 0.0], [1.0, 0.0]]
     """
-    full = dense(scaled(x))
-    return full - full.mean(0, dtype=torch.float64).to(full.dtype)
+    found = scaled(x)
+    if isinstance(found, Tensor):
+        return found - found.mean(0, dtype=torch.float64).to(found.dtype)
+    assert found.weight is not None
+    total = torch.zeros(found.num_elements, dtype=torch.float64)
+    mean = total.scatter_add(0, found.index.long(), found.weight.double()) / found.num_sets
+    return Centred(found, mean.float(), torch.ones(found.num_sets))
 
 
 def _spread(variance: Tensor, mean_square: Tensor) -> Tensor:
@@ -197,7 +202,7 @@ def _entries(x: Tensor | Csr) -> tuple[Tensor, Tensor, Tensor]:
 
 
 #: what can be done with features before a model reads them
-SCALINGS: dict[str, Callable[[Tensor | Csr], Tensor | Csr]] = {
+SCALINGS: dict[str, Callable[[Tensor | Csr], Features]] = {
     "none": lambda x: x,
     "deviation": scaled,
     "standard": standardised,

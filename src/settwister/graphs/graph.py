@@ -9,6 +9,7 @@ from torch import Tensor
 from settwister.errors import InputError
 from settwister.functional.neighbour_sum import Csr
 from settwister.graphs.splits import Split
+from settwister.nn.features import Features
 
 UNKNOWN = -1
 
@@ -166,5 +167,5 @@ def num_rows(x: Tensor | Csr) -> int:
     return x.shape[0] if isinstance(x, Tensor) else x.num_sets
 
 
-def num_columns(x: Tensor | Csr) -> int:
+def num_columns(x: Features) -> int:
     return x.shape[1] if isinstance(x, Tensor) else x.num_elements

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from settwister.functional.neighbour_sum import Csr
 from settwister.functional.propagation import one_hot_rows
+from settwister.nn.features import Features
 from settwister.nn.nodes import NodeModel
 from settwister.tasks.streams import stream
 from settwister.training.node_recipe import NodeRecipe
@@ -24,7 +25,7 @@ LATER_PATIENCE = 50  # of rounds after the first, which go on from weights that 
 
 def train_collective(
     model: NodeModel,
-    x: Tensor | Csr,
+    x: Features,
     neighbours: Csr,
     train: Labelled,
     validation: Labelled | None,

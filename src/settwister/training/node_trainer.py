@@ -17,6 +17,7 @@ from torch.optim.swa_utils import AveragedModel
 
 from settwister.errors import InputError
 from settwister.functional.neighbour_sum import Csr
+from settwister.nn.features import Features
 from settwister.nn.nodes import NodeBatch, NodeModel
 from settwister.tasks.streams import permutation, stream
 from settwister.training.node_recipe import NodeRecipe
@@ -77,7 +78,7 @@ class NodeTrained:
 
 def train_nodes(
     model: NodeModel,
-    x: Tensor | Csr,
+    x: Features,
     neighbours: Csr,
     train: Labelled,
     validation: Labelled | None,
@@ -107,7 +108,7 @@ class NodeRun:
     def __init__(
         self,
         model: NodeModel,
-        x: Tensor | Csr,
+        x: Features,
         neighbours: Csr,
         train: Labelled,
         validation: Labelled | None,
@@ -233,12 +234,12 @@ class NodeRun:
         return predict_nodes(self.model, self.x, self.neighbours)
 
 
-def predict_nodes(model: NodeModel, x: Tensor | Csr, neighbours: Csr, nodes: Tensor | None = None) -> Tensor:
+def predict_nodes(model: NodeModel, x: Features, neighbours: Csr, nodes: Tensor | None = None) -> Tensor:
     """(B, C) probabilities of some nodes, or of all."""
     return node_logits(model, x, neighbours, nodes).softmax(-1)
 
 
-def node_logits(model: NodeModel, x: Tensor | Csr, neighbours: Csr, nodes: Tensor | None = None) -> Tensor:
+def node_logits(model: NodeModel, x: Features, neighbours: Csr, nodes: Tensor | None = None) -> Tensor:
     """(B, C) logits of some nodes, or of all; a model of one hop reads only what these nodes see."""
     model.eval()
     with torch.no_grad():

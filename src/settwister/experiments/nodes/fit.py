@@ -12,6 +12,8 @@ from torch import Tensor
 from settwister.experiments.nodes.methods import Method
 from settwister.functional.propagation import NORMALISATIONS, label_propagation, normalised
 from settwister.graphs import SCALINGS, Graph, Split
+from settwister.graphs.graph import num_columns
+from settwister.nn.features import Features
 from settwister.tasks.streams import permutation, stream
 from settwister.training.collective import train_collective
 from settwister.training.correct_and_smooth import ALPHAS, choose_correct_and_smooth
@@ -90,9 +92,9 @@ def _networks(
     stop: Stop,
 ) -> Fitted:
     """One network for every part, which learns from the first half of it and is stopped by the other; their mean."""
-    graph = replace(graph, x=SCALINGS[settings.get("scaling", "none")](graph.x))
+    x = SCALINGS[settings.get("scaling", "none")](graph.x)
     members = [
-        _member(method, graph, *part, settings, recipe, member_seed(seed, number), tell, stop)
+        _member(method, graph, x, *part, settings, recipe, member_seed(seed, number), tell, stop)
         for number, part in enumerate(parts)
     ]
     if len(members) == 1:
@@ -118,6 +120,7 @@ def crossed(train: Labelled, validation: Labelled, count: int, seed: int) -> lis
 def _member(
     method: Method,
     graph: Graph,
+    x: Features,
     train: Labelled,
     validation: Labelled,
     settings: Settings,
@@ -126,20 +129,20 @@ def _member(
     tell: Tell,
     stop: Stop,
 ) -> Fitted:
-    """One network, trained."""
+    """One network, trained on what was made of the graph's features."""
     assert method.build is not None
     of_recipe = NodeRecipe.__dataclass_fields__
     given = {name: value for name, value in settings.items() if name not in (*of_recipe, "scaling")}
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(int(stream(seed, "initialisation").integers(2**62)))
         extra = graph.num_classes if method.collective else 0
-        model = method.build(graph.num_features + extra, graph.num_classes, given)
+        model = method.build(num_columns(x) + extra, graph.num_classes, given)
     recipe = recipe_with(recipe, settings)
     found: NodeTrained
     if method.collective:
-        found = train_collective(model, graph.x, graph.neighbours, train, validation, recipe, seed, tell=tell)
+        found = train_collective(model, x, graph.neighbours, train, validation, recipe, seed, tell=tell)
     else:
-        found = train_nodes(model, graph.x, graph.neighbours, train, validation, recipe, seed, tell, stop)
+        found = train_nodes(model, x, graph.neighbours, train, validation, recipe, seed, tell, stop)
     return Fitted(
         found.probabilities,
         found.validation,

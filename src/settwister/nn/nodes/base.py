@@ -9,7 +9,7 @@ from torch import Tensor
 
 from settwister.errors import InputError
 from settwister.functional.neighbour_sum import Csr
-from settwister.nn.features import take_rows
+from settwister.nn.features import Features, take_rows
 from settwister.nn.saved import Saved
 
 
@@ -24,13 +24,13 @@ class NodeBatch:
         extra: (U, e) further columns of x that change while a model trains, such as guessed labels.
     """
 
-    x: Tensor | Csr
+    x: Features
     neighbours: Csr
     own: Tensor | slice | None = None
     extra: Tensor | None = None
 
     @classmethod
-    def of(cls, x: Tensor | Csr, neighbours: Csr, nodes: Tensor) -> Self:
+    def of(cls, x: Features, neighbours: Csr, nodes: Tensor) -> Self:
         """One hop around the given nodes: a slice of the neighbour sets, and each node that occurs once.
 
         Nodes of the batch come first, so that reading them back is a slice, whose gradient is one too. Nothing here is

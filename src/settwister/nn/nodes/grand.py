@@ -13,7 +13,7 @@ from settwister.functional.dropout import keep
 from settwister.functional.neighbour_sum import Csr
 from settwister.functional.propagation import normalised
 from settwister.nn.dropout import Dropout
-from settwister.nn.features import FeatureLinear, dense, row_normalised
+from settwister.nn.features import FeatureLinear, Features, dense, row_normalised
 from settwister.nn.mlp import linear
 from settwister.nn.nodes.base import NodeBatch, NodeModel, arguments, weighted_nll
 
@@ -29,7 +29,7 @@ class _Spread:
         powers: the transposed mean of the adjacency's powers, of small graphs with sparse features.
     """
 
-    x: Tensor | Csr
+    x: Features
     adjacency: Csr
     whole: Tensor | None
     extra: Tensor | None = None
@@ -101,7 +101,7 @@ class Grand(NodeModel):
         if self.swapped:
             return _Spread(x, adjacency, None)
         whole = self._spread(dense(x) * (1 - self.drop_node), adjacency)
-        if isinstance(x, Tensor) or x.num_sets**2 > LARGEST:
+        if not isinstance(x, Csr) or x.num_sets**2 > LARGEST:
             return _Spread(dense(x), adjacency, whole)
         powers = self._spread(torch.eye(x.num_sets), adjacency).t().contiguous()
         by_feature = Csr.from_pairs(x.index.long(), x.rows, x.num_elements, x.num_sets, x.weight)
@@ -133,6 +133,7 @@ class Grand(NodeModel):
         x, kept = prepared.x, self._kept(prepared.adjacency.num_sets)
         if isinstance(x, Tensor):
             return self._spread(x * kept.unsqueeze(-1), prepared.adjacency)
+        assert isinstance(x, Csr)
         assert prepared.powers is not None
         weight = kept[x.index.long()] if x.weight is None else x.weight * kept[x.index.long()]
         return replace(x, weight=weight).sum(prepared.powers).t().contiguous()
