@@ -37,6 +37,7 @@ docs: install
 	$(BIN)/python docs/training_curves.py
 	$(BIN)/python docs/pairwise.py
 	$(BIN)/python docs/nodes_page.py
+	$(BIN)/python docs/readme_tables.py
 	$(BIN)/python docs/digits_sheet.py
 
 clean:

@@ -13,6 +13,7 @@ from settwister.experiments.runner import Row
 from settwister.experiments.statistics import best, mean_std
 
 ROOT = Path(__file__).parent.parent
+RUNS = {protocol: RunStore(ROOT / "results", protocol) for protocol in PROTOCOLS}
 HEAD = """# Single-hop node classification
 
 Written by `make docs` from the run files in `results/`; nothing in the tables is typed. `settwister reproduce nodes`
@@ -132,7 +133,7 @@ validation loss: [why](defaults.md#which-epoch-to-keep).""",
 def text() -> str:
     parts = [HEAD + pairwise_table()]
     for protocol in PROTOCOLS:
-        rows = node_rows(_cells(crossed=False), RunStore(ROOT / "results", protocol))
+        rows = node_rows(_cells(crossed=False), RUNS[protocol])
         found = (
             table(rows, protocol) + searched(rows, protocol) + off_centre(rows, protocol) if rows else "Not run yet."
         )
@@ -164,15 +165,15 @@ def table(rows: list[Row], protocol: str, wanted: int = SEEDS) -> str:
             cells = [_cell(by_cell.get((model, graph)), model in winners[graph], wanted) for graph in graphs]
             lines.append(f"| {name_of(model, protocol)} | " + " | ".join(cells) + " |")
     if protocol == "tuned":
-        lines.append(
-            "| *best in the paper* | " + " | ".join(f"({_best_published(graph):.2f})" for graph in graphs) + " |"
-        )
+        lines.append(best_published(graphs))
     return "\n".join(lines)
 
 
-def _best_published(graph: str) -> float:
-    """The best number of the paper's column, quoted ones included."""
-    return max(row[graph]["mean"] for row in paper.table("nodes")["rows"] if row[graph] is not None)
+def best_published(graphs: list[str]) -> str:
+    """A line with the best number of every column of the paper, quoted ones included."""
+    rows = paper.table("nodes")["rows"]
+    best_of = (max(row[graph]["mean"] for row in rows if row[graph] is not None) for graph in graphs)
+    return "| *best in the paper* | " + " | ".join(f"({number:.2f})" for number in best_of) + " |"
 
 
 def searched(rows: list[Row], protocol: str) -> str:
@@ -213,7 +214,7 @@ def _cell(row: Row | None, bold: bool, wanted: int) -> str:
 
 def crossed_table() -> str:
     """The crossed methods beside those that they are made of."""
-    store = RunStore(ROOT / "results", "tuned")
+    store = RUNS["tuned"]
     rows = node_rows(_cells(crossed=True), store)
     bases = {
         replace(row.cell, model=base) for row in rows for other in rows if (base := METHODS[other.cell.model].base)
@@ -234,7 +235,7 @@ def _added(store: RunStore, graph: str) -> float:
 
 def splits_table() -> str:
     """The tuned methods that were run on further splits, beside the five of the table."""
-    store = RunStore(ROOT / "results", "tuned")
+    store = RUNS["tuned"]
     further = node_rows(node_cells(), store, FURTHER)
     table = {(row.cell.model, row.cell.task): row for row in node_rows([row.cell for row in further], store)}
     more = {(row.cell.model, row.cell.task): row for row in further}
@@ -254,9 +255,26 @@ def geom_table() -> str:
     return GEOM + table(rows, "tuned", len(GEOM_SPLITS)) + searched(rows, "tuned") + "\n" if rows else ""
 
 
+def summary() -> str:
+    """The README's table: the paper's protocol, the tuned one, and what known labels add, beside the paper."""
+    parts = [
+        ("{}, the paper's protocol", "paper", ("gcn", "deepsets", "set_twister_m2_k2")),
+        ("{}, tuned", "tuned", ("gcn", "set_twister_plus")),
+        ("{}, tuned", "tuned", ("gcn_crossed_pooled", "set_twister_plus_crossed_pooled")),
+    ]
+    graphs = [graph for graph in paper.table("nodes")["columns"] if node_rows(node_cells(None, [graph]), RUNS["paper"])]
+    lines = ["| | " + " | ".join(graphs) + " |", "|---" * (len(graphs) + 1) + "|"]
+    for label, protocol, models in parts:
+        for model in models:
+            rows = {row.cell.task: row for row in node_rows(node_cells([model], graphs), RUNS[protocol])}
+            cells = [_cell(rows.get(graph), bold=False, wanted=SEEDS) for graph in graphs]
+            lines.append(f"| {label.format(name_of(model, 'tuned'))} | " + " | ".join(cells) + " |")
+    return "\n".join([*lines, best_published(graphs)])
+
+
 def estimator_table() -> str:
     """What a person gets who sets nothing, beside gradient boosting; docs/estimator_quality.py runs it."""
-    store = RunStore(ROOT / "results", "quick")
+    store = RUNS["quick"]
     names = {"OneHopClassifier": "`OneHopClassifier()`", "gradient_boosting": "gradient boosting, own features only"}
     cells = [NodeCell(model, graph, table="estimator") for graph in paper.table("nodes")["columns"] for model in names]
     rows = node_rows(cells, store)
@@ -269,7 +287,7 @@ def estimator_table() -> str:
 
 
 def pairwise_table() -> str:
-    store = RunStore(ROOT / "results", "quick")
+    store = RUNS["quick"]
     degrees = sorted(int(path.name.split("-")[1]) for path in (store.folder / "pairwise" / "gcn").glob("degree-*"))
     lines = ["| neighbours | " + " | ".join(map(str, degrees)) + " |", "|---" * (len(degrees) + 1) + "|"]
     for model in ("set_twister_plus", "deepsets", "gcn"):

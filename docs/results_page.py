@@ -1,4 +1,4 @@
-"""Writes docs/results.md, and the table of README.md, from the run files in results/: ``make docs``."""
+"""Writes docs/results.md from the run files in results/: ``make docs``."""
 
 from pathlib import Path
 
@@ -8,7 +8,6 @@ from settwister.experiments.statistics import best, mean_std
 from settwister.files import new_file
 
 ROOT = Path(__file__).parent.parent
-BEGIN, END = "<!-- written by make docs -->", "<!-- as far as here -->"
 HEAD = """# The arithmetic tables, run again
 
 Written by `make docs` from the run files in `results/`; nothing here is typed. `settwister reproduce TABLE` prints the
@@ -93,14 +92,6 @@ def both(column: dict[str, Row], model: str) -> str:
     return shown if published is None else f"{shown} ({published['mean']:.3f})"
 
 
-def readme() -> str:
-    """README.md with the table as it is now."""
-    page = (ROOT / "README.md").read_text(encoding="utf-8")
-    before, rest = page.split(BEGIN)
-    return before + BEGIN + "\n\n" + summary() + "\n\n" + END + rest.split(END)[1]
-
-
 if __name__ == "__main__":
-    for page, written in ((ROOT / "docs" / "results.md", text()), (ROOT / "README.md", readme())):
-        with new_file(page) as staging:
-            staging.write_text(written, encoding="utf-8")
+    with new_file(ROOT / "docs" / "results.md") as staging:
+        staging.write_text(text(), encoding="utf-8")

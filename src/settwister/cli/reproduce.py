@@ -16,7 +16,7 @@ from settwister.cli.output import JsonOption, listed, print_rows, print_table, p
 from settwister.errors import InputError
 from settwister.experiments import BUDGETS, TABLES, Cell, Row, RunStore, cells, rows, run_missing
 from settwister.experiments.cells import TableCell
-from settwister.experiments.nodes import PROTOCOLS, SPLITS, absent, node_cells, node_rows, run_missing_nodes
+from settwister.experiments.nodes import ON_TOP, PROTOCOLS, SPLITS, absent, node_cells, node_rows, run_missing_nodes
 from settwister.experiments.page import table_page
 from settwister.experiments.render import latex, lines, markdown, title
 from settwister.files import check_writable, new_file
@@ -38,7 +38,13 @@ def reproduce(
         str | None,
         typer.Option(help=f"For nodes, how settings are found: {', '.join(PROTOCOLS)}; by the budget otherwise."),
     ] = None,
-    models: Annotated[str | None, typer.Option(help="Only these models, separated by commas.")] = None,
+    models: Annotated[
+        str | None,
+        typer.Option(
+            help="Only these models, separated by commas. For nodes also any network with what comes on top behind its "
+            f"name, such as gat_cs or set_twister_m4_k3_cl: {', '.join(f'_{one}' for one in ON_TOP)}."
+        ),
+    ] = None,
     tasks: Annotated[str | None, typer.Option(help="Only these tasks, separated by commas.")] = None,
     seeds: Annotated[
         str | None, typer.Option(help="Which seeds, such as 0-4 or 0,2; the budget's own otherwise.")

@@ -6,7 +6,7 @@ from typing import Any
 
 from settwister import paper
 from settwister.experiments.cells import named
-from settwister.experiments.nodes.methods import METHODS
+from settwister.experiments.nodes.methods import METHODS, method
 from settwister.graphs import GRAPHS
 
 TABLE = "nodes"
@@ -38,8 +38,17 @@ class NodeCell:
 
 
 def node_cells(models: Iterable[str] | None = None, graphs: Iterable[str] | None = None) -> list[NodeCell]:
-    """The cells of the table, graph by graph; only some methods or graphs where named."""
+    """The cells of the table, graph by graph; only some methods or graphs where named.
+
+    Args:
+        models: names that :func:`~settwister.experiments.nodes.methods.method` knows; those that the table does not
+            show come last.
+    """
     columns: list[str] = paper.table(TABLE)["columns"]
-    chosen_models = named("model", models, list(METHODS), TABLE)
+    wanted = list(METHODS if models is None else models)
+    for name in wanted:
+        method(name)
+    chosen_models = [name for name in METHODS if name in wanted]
+    chosen_models += [name for name in dict.fromkeys(wanted) if name not in METHODS]
     chosen_graphs = named("task", graphs, columns, TABLE)
     return [NodeCell(model, graph) for graph in chosen_graphs for model in chosen_models]

@@ -1,5 +1,11 @@
-"""Every method of the node table, in one dictionary: what it is made of, and what each protocol varies of it."""
+"""Every method of the node table: what it is made of, and what each protocol varies of it.
 
+A name says what a method is: a network of :data:`NETWORKS`, or a Set Twister of any M and k, and behind it what comes
+on top (:data:`ON_TOP`), so ``gat_cs`` and ``set_twister_m4_k3_cl`` are methods too. :data:`METHODS` has those that the
+table shows.
+"""
+
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from itertools import product
@@ -90,8 +96,11 @@ class Method:
 
 
 def _one_hop(kind: type[nodes.OneHopDeepSets] | type[nodes.OneHopSetTwister], **fixed: Any) -> Any:
+    """Widths are rounded up to a multiple of a fixed M, so that branches are equal."""
+    branches: int = fixed.get("M", 1)
+
     def build(features: int, classes: int, settings: Settings) -> nodes.NodeModel:
-        width: int = settings["width"]
+        width: int = settings["width"] + -settings["width"] % branches
         layers: int = settings["layers"]
         behind: int = settings.get("rho_layers", layers)
         more = {name: value for name, value in settings.items() if name not in ("width", "layers", "rho_layers")}
@@ -159,27 +168,21 @@ _GRAND_PUBMED = dict(
     steps=5, samples=4, input_dropout=0.6, dropout=0.8, consistency=1.0, temperature=0.2, batch_norm=True
 )
 
-_gcn = Method(_layered(nodes.GCN), _PLAIN, _PYG_GRID, _PYG_SPACE | dict(layers=(2, 3)))
-_tk_gcn = Method(
-    _layered(nodes.TruncatedKrylov),
-    _PLAIN,
-    _GRID,
-    _SPACE | dict(layers=(1, 2, 3), blocks=(2, 4, 7, 10, 19, 30)),
-    published={"cora": dict(blocks=30), "citeseer": dict(blocks=19), "pubmed": dict(blocks=7)},
-)
-_mlp = Method(_build_mlp, _PLAIN, _GRID, _MLP_SPACE)
-_deepsets = Method(_one_hop(nodes.OneHopDeepSets), _PLAIN | dict(pool="mean"), _OPEN_GRID, _ONE_HOP_SPACE)
-_ours = Method(_one_hop(nodes.OneHopSetTwister), _OURS, _ONE_HOP_GRID, _TWISTER_SPACE)
-METHODS: dict[str, Method] = {
-    "gcn": _gcn,
+NETWORKS: dict[str, Method] = {
+    "gcn": Method(_layered(nodes.GCN), _PLAIN, _PYG_GRID, _PYG_SPACE | dict(layers=(2, 3))),
     "gat": Method(
         _layered(nodes.GAT),
         dict(layers=2, width=16, rate=5e-3),
         _PYG_GRID | dict(width=(16, 32)),
         _PYG_SPACE | dict(width=(8, 16, 32, 64), layers=(2, 3)),
     ),
-    "tk_gcn": _tk_gcn,
-    "tk_gcn_cl": replace(_tk_gcn, collective=True, base="tk_gcn"),
+    "tk_gcn": Method(
+        _layered(nodes.TruncatedKrylov),
+        _PLAIN,
+        _GRID,
+        _SPACE | dict(layers=(1, 2, 3), blocks=(2, 4, 7, 10, 19, 30)),
+        published={"cora": dict(blocks=30), "citeseer": dict(blocks=19), "pubmed": dict(blocks=7)},
+    ),
     "snowball": Method(_layered(nodes.Snowball), _PLAIN, _GRID, _SPACE | dict(layers=(1, 2, 3))),
     "grand": Method(
         _layered(nodes.Grand),
@@ -188,27 +191,71 @@ METHODS: dict[str, Method] = {
         _GRAND_SPACE,
         published={"cora": _GRAND_CORA, "citeseer": _GRAND_CITESEER, "pubmed": _GRAND_PUBMED, "": _GRAND_CITESEER},
     ),
-    "mlp": _mlp,
+    "mlp": Method(_build_mlp, _PLAIN, _GRID, _MLP_SPACE),
+    "deepsets": Method(_one_hop(nodes.OneHopDeepSets), _PLAIN | dict(pool="mean"), _OPEN_GRID, _ONE_HOP_SPACE),
+    "set_twister_plus": Method(_one_hop(nodes.OneHopSetTwister), _OURS, _ONE_HOP_GRID, _TWISTER_SPACE),
+}
+#: what may come on top of a network: collective learning; an average of five, also of crossed ones; the opinion pool;
+#: correct and smooth
+ON_TOP: dict[str, dict[str, Any]] = {
+    "cl": dict(collective=True),
+    "x5": dict(members=5),
+    "crossed": dict(members=5, crossed=True),
+    "pooled": dict(pooled=True),
+    "cs": dict(smoothed=True),
+}
+_COMPOSED = re.compile(rf"(?P<network>.+?)(?P<on_top>(_({'|'.join(ON_TOP)}))*)")
+_TWISTER = re.compile(r"set_twister_m(?P<M>[1-9]\d?)_k(?P<k>[1-9])")
+
+
+def _network(name: str) -> Method | None:
+    """A network by its name; of Set Twisters, those of the paper's form with any M and k."""
+    if twister := _TWISTER.fullmatch(name):
+        degrees = {letter: int(number) for letter, number in twister.groupdict().items()}
+        build = _one_hop(nodes.OneHopSetTwister, norm=None, lower_orders=None, **degrees)
+        return replace(NETWORKS["deepsets"], build=build)
+    return NETWORKS.get(name)
+
+
+def _composed(name: str) -> Method:
+    """A network with what its name says comes on top."""
+    found = _COMPOSED.fullmatch(name)
+    network = found and _network(found["network"])
+    if not found or not network:
+        raise InputError(
+            f"unknown method {name!r}, expected {', '.join(_OTHERS)}, or one of {', '.join(NETWORKS)} and "
+            f"set_twister_m4_k3 (any M and k), with any of {', '.join(f'_{one}' for one in ON_TOP)} behind it"
+        )
+    on_top = found["on_top"].split("_")[1:]
+    if len(set(on_top)) < len(on_top):
+        raise InputError(f"method {name!r} has something on top twice, expected each of _{', _'.join(ON_TOP)} once")
+    for one in on_top:
+        network = replace(network, base=found["network"], **ON_TOP[one])
+    return network
+
+
+#: methods whose names do not say what they are made of
+_OTHERS: dict[str, Method] = {
     "label_propagation": Method(None),
-    "deepsets": _deepsets,
-    "set_twister_m2_k2": replace(_deepsets, build=_one_hop(nodes.OneHopSetTwister, norm=None, lower_orders=None)),
-    "set_twister_plus": _ours,
-    "correct_and_smooth": replace(_mlp, smoothed=True, base="mlp"),
-    "deepsets_cs": replace(_deepsets, smoothed=True, base="deepsets"),
-    "set_twister_plus_cs": replace(_ours, smoothed=True, base="set_twister_plus"),
-    "set_twister_plus_pooled": replace(_ours, pooled=True, base="set_twister_plus"),
-    "gcn_pooled": replace(_gcn, pooled=True, base="gcn"),
-    "gcn_x5_cs": replace(_gcn, smoothed=True, members=5, base="gcn"),
-    "set_twister_plus_x5_cs": replace(_ours, smoothed=True, members=5, base="set_twister_plus"),
-    "gcn_crossed": replace(_gcn, members=5, crossed=True, base="gcn"),
-    "set_twister_plus_crossed": replace(_ours, members=5, crossed=True, base="set_twister_plus"),
+    "correct_and_smooth": _composed("mlp_cs"),  # as the paper's table has it
     "labels_pooled": Method(None, members=5, crossed=True, pooled=True),
-    "gcn_crossed_pooled": replace(_gcn, members=5, crossed=True, pooled=True, base="gcn"),
-    "set_twister_plus_crossed_pooled": replace(_ours, members=5, crossed=True, pooled=True, base="set_twister_plus"),
+}
+#: what the table shows
+METHODS: dict[str, Method] = {
+    name: _OTHERS.get(name) or _composed(name)
+    for name in (
+        *("gcn", "gat", "tk_gcn", "tk_gcn_cl", "snowball", "grand", "mlp", "label_propagation", "deepsets"),
+        *("set_twister_m2_k2", "set_twister_plus", "correct_and_smooth", "deepsets_cs", "set_twister_plus_cs"),
+        *("set_twister_plus_pooled", "gcn_pooled", "gcn_x5_cs", "set_twister_plus_x5_cs", "gcn_crossed"),
+        *("set_twister_plus_crossed", "labels_pooled", "gcn_crossed_pooled", "set_twister_plus_crossed_pooled"),
+    )
 }
 
 
 def method(name: str) -> Method:
-    if name not in METHODS:
-        raise InputError(f"unknown method {name!r}, expected one of {', '.join(METHODS)}")
-    return METHODS[name]
+    """A method by its name: one that the table shows, or any network with something on top.
+
+    >>> method("gat_cs").smoothed, method("gat_cs").base, method("set_twister_m4_k3_cl").collective
+    (True, 'gat', True)
+    """
+    return METHODS[name] if name in METHODS else _composed(name)
