@@ -118,9 +118,9 @@ settings it took one with 37.65 from the first initialisation and 35.77 from fiv
 one with 36.40, with 36.02 on test (all from features that were not centred yet). The rule is the same for every method
 and graph, and was made after those test scores had been seen.
 
-Set Twister's row on PubMed is 0.25 below the paper's, whose five runs are of one split that was never published; ours are
-of five, and differ by 0.3 from split to split. It had 90.09(0.28) while 24 settings had been tried; with 48, validation
-nodes prefer another setting, and that one is shown, as the protocol has it.
+Set Twister's row on PubMed is 0.25 below the paper's. The paper's splits were never published, and runs on ours differ
+by 0.3. It had 90.09(0.28) while 24 settings had been tried; with 48, validation nodes prefer another setting, and that
+one is shown, as the protocol has it.
 
 Friendster's smallest class has 131 training, 30 validation and 45 test nodes and counts for a quarter. A classifier
 that finds 36 of 100 nodes of every class has a balanced accuracy that is uncertain by 1.9 points on so many test nodes,
