@@ -187,7 +187,7 @@ NETWORKS: dict[str, Method] = {
     "grand": Method(
         _layered(nodes.Grand),
         dict(width=128, rate=1e-2),
-        dict(width=WIDTHS, rate=RATES, normalise_rows=(True, False)),  # the paper says "raw node features"
+        dict(width=WIDTHS, rate=RATES, normalise_rows=(True, False)),  # raw features or not: the paper leaves it open
         _GRAND_SPACE,
         published={"cora": _GRAND_CORA, "citeseer": _GRAND_CITESEER, "pubmed": _GRAND_PUBMED, "": _GRAND_CITESEER},
     ),
