@@ -94,11 +94,12 @@ REMARKS = {
     "quick": """No setting was searched: they are those of `experiments/nodes/methods.py`, set by hand and not with
 equal care for every method. Rows of five networks cost five times the others.""",
     "paper": """Every method has the paper's grid (or part of it, small networks first: below), and what comes on top of
-one the settings found for it. What the paper leaves open of DeepSets and Set Twister is in it too: tanh, which it has
-in "most" of its experiments, or relu; half of the features dropped, or none. Its GCN and GAT are PyG's, whose examples
-divide every node's features by their sum: both ways are tried; layers of these two count the last one. So are they for
-GRAND, whose authors divide: with as many labels as here and the paper's weight decay it then underfits (its search.json
-has both). On Friendster features are standardised.
+one the settings found for it. What the paper leaves open is tried with the grid's smallest networks, and what is best
+there is taken with the others. Of DeepSets and Set Twister that is tanh, which it has in "most" of its experiments, or
+relu, and half of the features dropped, or none. Its GCN and GAT are PyG's, whose examples divide every node's features
+by their sum: with and without; layers of these two count the last one. So are they for GRAND, whose authors divide:
+with as many labels as here and the paper's weight decay it then underfits (its search.json has both). Blocks of TK-GCN
+are its authors', on Friendster as many as on PubMed. On Friendster features are standardised.
 
 The paper's number for TK-GCN on PubMed is far below ours, which has its authors' seven blocks, and close to ours for
 Snowball, the other network of the same authors, without such a setting: the paper may have run that one, or fewer
@@ -186,7 +187,7 @@ def searched(rows: list[Row], protocol: str) -> str:
     for row in rows:
         cell, count = row.cell, row.runs[0].get("trials", 0)
         if count:
-            whole = len(METHODS[cell.model].combinations(cell.task)) if protocol == "paper" else 0
+            whole = METHODS[cell.model].paper_effort(cell.task) if protocol == "paper" else 0
             share = f"{count} of {whole}" if whole else str(count)
             tried.setdefault(cell.task, {}).setdefault(share, []).append(name_of(cell.model, protocol))
     parts = []

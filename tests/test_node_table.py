@@ -100,28 +100,56 @@ def test_every_method_learns_what_is_easy(data: Path) -> None:
         assert set(reached) == {"accuracy", "balanced_accuracy", "macro_f1"}
 
 
+def proposed(
+    name: str, graph: str, judge: Callable[[dict[str, Any]], float | None] = lambda settings: 0.0
+) -> list[Any]:
+    """What the paper's protocol tries, where settings have these scores."""
+    search = method(name).paper_search(graph)
+    found = [next(search)]
+    with suppress(StopIteration):
+        while True:
+            found.append(search.send(judge(found[-1])))
+    return found
+
+
 def test_the_papers_grid() -> None:
-    """Layers, widths, rates; for PyG's models its scaling; for sets the two poolings and what the paper leaves open.
+    """Layers, widths, rates; for sets the two poolings: every combination, the smallest networks first.
 
     Friendster's features are standardised, and so scaled in no other way.
     """
-    assert len(method("gcn").combinations("cora")) == 36
-    assert len(method("gcn").combinations("friendster")) == 18
-    assert len(method("gat").combinations("cora")) == 24
-    assert len(method("tk_gcn").combinations("cora")) == 18
-    one = {"layers": 2, "width": 128, "rate": 0.001, "pool": "sum", "activation": "tanh", "input_dropout": 0.0}
-    assert len(method("set_twister_m2_k2").combinations("cora")) == 144
-    assert one in method("set_twister_m2_k2").combinations("cora")
-    assert one | {"scaling": "standard"} in method("set_twister_m2_k2").combinations("friendster")
-    assert {settings["scaling"] for settings in method("gat").combinations("friendster")} == {"standard"}
+    assert [one["width"] for one in proposed("tk_gcn", "cora")] == [*[128] * 3, *[256] * 3, *[512] * 3] * 2
+    for name, graph, paper, smallest, choices in (
+        *(("gcn", "cora", 18, 3, 2), ("gcn", "friendster", 18, 3, 1), ("gat", "cora", 12, 3, 2)),
+        *(("grand", "pubmed", 9, 3, 2), ("set_twister_m2_k2", "cora", 36, 6, 4), ("mlp", "cora", 18, 3, 1)),
+    ):
+        tried = proposed(name, graph)
+        assert len(tried) == method(name).paper_effort(graph) == paper + (choices - 1) * smallest
+        own = {tuple(one[key] for key in method(name).grid) for one in tried}
+        assert len(own) == paper  # nothing of the grid is left out
+        assert len({(one.get("layers"), one["width"]) for one in tried[: smallest * choices]}) == 1
+    assert {settings["scaling"] for settings in proposed("gat", "friendster")} == {"standard"}
     with pytest.raises(InputError, match="unknown method 'magic', expected label_propagation, "):
         method("magic")
+
+
+def test_the_smallest_networks_decide_what_the_paper_leaves_open() -> None:
+    """The choice of the best of them is taken for all others; the others diverge here, which is worth nothing."""
+    best = {"activation": "relu", "input_dropout": 0.0}
+    tried = proposed(
+        "deepsets", "cora", lambda one: -1.0 if one["rate"] == 5e-3 and one.items() >= best.items() else None
+    )
+    small, large = tried[:24], tried[24:]
+    assert len({tuple(sorted(one.items())) for one in small}) == 24
+    assert {(one["activation"], one["input_dropout"]) for one in small} == {
+        (activation, share) for activation in ("tanh", "relu") for share in (0.5, 0.0)
+    }
+    assert all(one.items() >= best.items() for one in large)
 
 
 def test_grand_has_the_settings_of_its_authors() -> None:
     """For every graph of theirs, under each protocol that does not search for them."""
     for graph, steps, temperature in (("cora", 8, 0.5), ("citeseer", 2, 0.3), ("pubmed", 5, 0.2), ("wikics", 2, 0.3)):
-        for settings in method("grand").combinations(graph):
+        for settings in proposed("grand", graph):
             assert (settings["steps"], settings["temperature"]) == (steps, temperature)
     assert method("gcn").fixed("cora") == {}
 
@@ -144,7 +172,9 @@ def test_what_comes_on_top_takes_the_settings_of_what_is_below(
     assert run["settings"] == best
     for name in METHODS:
         base = METHODS[name].base
-        assert base is None or (METHODS[base].space, METHODS[base].grid) == (METHODS[name].space, METHODS[name].grid)
+        assert base is None or all(
+            getattr(METHODS[base], part) == getattr(METHODS[name], part) for part in ("grid", "left_open", "space")
+        )
 
 
 def test_several_networks_are_averaged(data: Path) -> None:
@@ -227,7 +257,7 @@ def test_a_search_keeps_its_trials_and_the_best_is_run(
     for module in (protocol_module, judging_module):
         monkeypatch.setattr(module, "fit", counted)
     grid = dict(layers=(2,), width=(4, 8), rate=(1e-3, 1e-1), pool=("mean",))
-    monkeypatch.setitem(methods_module.METHODS, "deepsets", replace(METHODS["deepsets"], grid=grid))
+    monkeypatch.setitem(methods_module.METHODS, "deepsets", replace(METHODS["deepsets"], grid=grid, left_open={}))
     store, cell = RunStore(tmp_path / "runs", "paper"), NodeCell("deepsets", "cora")
     with pytest.raises(KeyboardInterrupt):
         run_missing_nodes([cell], store, "paper", data_dir=data)
@@ -263,7 +293,7 @@ def test_a_part_of_the_grid_is_tried_and_goes_on(data: Path, tmp_path: Path) -> 
         tried.append([trial["settings"] for trial in json.loads(store.search_file(cell).read_text())])
     assert tried[0] == tried[1][:2]
     assert len(tried[1]) == 3
-    assert tried[1] == method("mlp").combinations("cora")[:3]
+    assert tried[1] == proposed("mlp", "cora")[:3]
     tuned = RunStore(tmp_path / "runs", "tuned")
     run_missing_nodes([cell], tuned, "tuned", trials=2, **options)
     assert len(json.loads(tuned.search_file(cell).read_text())) == 2

@@ -5,6 +5,7 @@ killed goes on where it was. A trial may be given up when it is seen to be a poo
 """
 
 import json
+import math
 from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -50,10 +51,33 @@ class Trial:
 Judge = Callable[[Settings, Sequence[Trial]], tuple[float | None, dict[str, Any]]]
 
 
-def grid_search(combinations: list[Settings]) -> Search:
-    """Every combination of a grid."""
-    for settings in combinations:  # noqa: UP028 (scores are sent back, which a list cannot take)
-        yield settings
+def grid_search(grid: Sequence[Settings], left_open: Sequence[Settings] = ({},), small: int = 0) -> Search:
+    """Every combination of a grid, and what the grid leaves open decided by its first settings.
+
+    Args:
+        left_open: what may be chosen, such as an activation; the first of them where ``small`` is 0.
+        small: so many of the grid's first settings are tried with every choice. The one that has the best score there
+            is taken with all the others.
+    """
+    best, choice = -math.inf, left_open[0]
+    for settings in grid[:small]:
+        for one in left_open:
+            score = yield settings | one
+            if score is not None and score > best:
+                best, choice = score, one
+    for settings in grid[small:]:
+        yield settings | choice
+
+
+def at_most(search: Search, trials: int) -> Search:
+    """The first so many proposals of a search."""
+    score: float | None = None
+    for _ in range(trials):
+        try:
+            settings = search.send(score)
+        except StopIteration:
+            return
+        score = yield settings
 
 
 def sampled_search(space: Space, first: Sequence[Settings], trials: int | None, seed: int = 0) -> Search:

@@ -5,6 +5,7 @@ on top (:data:`ON_TOP`), so ``gat_cs`` and ``set_twister_m4_k3_cl`` are methods 
 table shows.
 """
 
+import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -14,11 +15,13 @@ from typing import Any
 from settwister.errors import InputError
 from settwister.nn import nodes
 from settwister.training.node_recipe import AVERAGE
-from settwister.training.search import Log, Settings, Space
+from settwister.training.search import Log, Search, Settings, Space, grid_search
 
 RATES = (1e-3, 5e-3, 1e-2)
 WIDTHS = (128, 256, 512)
 LAYERS = (2, 3)
+#: what makes a network larger
+SIZES = ("layers", "width")
 #: graphs whose features the paper standardises
 STANDARDISED = ("friendster",)
 #: what the tuned search makes of features
@@ -41,6 +44,10 @@ STANDARD: Settings = dict(
 )
 
 
+#: what is varied: the values of each setting, the larger networks last
+Choices = dict[str, tuple[Any, ...]]
+
+
 @dataclass(frozen=True)
 class Method:
     """How a method's settings become a model.
@@ -50,7 +57,8 @@ class Method:
             network.
         defaults: settings under budget ``quick``; ``rate`` among them is the recipe's, and ``scaling`` is a key of
             :data:`settwister.graphs.SCALINGS`.
-        grid: what the paper's protocol varies; every combination is tried.
+        grid: what the paper varies; its protocol tries every combination.
+        left_open: what the paper does not say; its protocol lets the grid's smallest networks decide.
         space: what the tuned protocol varies, as data: choices in a tuple, or a :class:`Log` range.
         collective: trained by collective learning.
         smoothed: followed by correct and smooth.
@@ -64,7 +72,8 @@ class Method:
 
     build: Callable[[int, int, Settings], nodes.NodeModel] | None
     defaults: Settings = field(default_factory=dict)
-    grid: dict[str, tuple[Any, ...]] = field(default_factory=dict)
+    grid: Choices = field(default_factory=dict)
+    left_open: Choices = field(default_factory=dict)
     space: Space = field(default_factory=dict)
     collective: bool = False
     smoothed: bool = False
@@ -88,11 +97,30 @@ class Method:
             for one in self.space["scaling"]
         ]
 
-    def combinations(self, graph: str) -> list[Settings]:
-        """The paper's grid, small networks first."""
+    def paper_search(self, graph: str) -> Search:
+        """The paper's grid, small networks first, and those with every choice that it leaves open."""
+        grid, choices = self._varied_by_the_paper(graph)
+        return grid_search(grid, choices, self._smallest())
+
+    def paper_effort(self, graph: str) -> int:
+        """How many settings :meth:`paper_search` tries."""
+        grid, choices = self._varied_by_the_paper(graph)
+        return len(grid) + self._smallest() * (len(choices) - 1)
+
+    def _varied_by_the_paper(self, graph: str) -> tuple[list[Settings], list[Settings]]:
+        """The combinations of its grid, and of what it leaves open."""
         fixed = self.fixed(graph) | ({"scaling": "standard"} if graph in STANDARDISED else {})
-        varied = {name: values for name, values in self.grid.items() if name not in fixed}
-        return [fixed | dict(zip(varied, values, strict=True)) for values in product(*varied.values())]
+        return [fixed | one for one in _combinations(self.grid, fixed)], _combinations(self.left_open, fixed)
+
+    def _smallest(self) -> int:
+        """How many settings of the grid are of the smallest network: they come first."""
+        return math.prod(len(values) for name, values in self.grid.items() if name not in SIZES)
+
+
+def _combinations(varied: Choices, fixed: Settings) -> list[Settings]:
+    """Every combination, the last setting varied first; what is fixed is not varied."""
+    free = {name: values for name, values in varied.items() if name not in fixed}
+    return [dict(zip(free, values, strict=True)) for values in product(*free.values())]
 
 
 def _one_hop(kind: type[nodes.OneHopDeepSets] | type[nodes.OneHopSetTwister], **fixed: Any) -> Any:
@@ -125,13 +153,13 @@ def _build_mlp(features: int, classes: int, settings: Settings) -> nodes.NodeMod
 
 _PLAIN: Settings = dict(layers=2, width=256, rate=5e-3)
 _OURS: Settings = dict(layers=1, width=256, rate=1e-2, pool="mean")
-_GRID: dict[str, tuple[Any, ...]] = dict(layers=LAYERS, width=WIDTHS, rate=RATES)
+_GRID: Choices = dict(layers=LAYERS, width=WIDTHS, rate=RATES)
 _ONE_HOP_GRID = _GRID | dict(pool=("sum", "mean"))
-#: what the paper leaves open of its own models: it has tanh in most experiments and does not say in which, and drops
-#: half of something without a word on whether features are among it
-_OPEN_GRID = _ONE_HOP_GRID | dict(activation=("tanh", "relu"), input_dropout=(0.5, 0.0))
+#: the paper has tanh in most experiments and does not say in which, and drops half of something without a word on
+#: whether features are among it
+_ONE_HOP_OPEN: Choices = dict(activation=("tanh", "relu"), input_dropout=(0.5, 0.0))
 #: the paper has PyG's GCN and GAT, whose examples divide every node's features by their sum
-_PYG_GRID = _GRID | dict(scaling=("none", "rows"))
+_PYG_OPEN: Choices = dict(scaling=("none", "rows"))
 
 _DROPOUTS = (0.0, 0.2, 0.35, 0.5, 0.65, 0.8)
 _SPACE: dict[str, Any] = dict(
@@ -168,32 +196,39 @@ _GRAND_PUBMED = dict(
     steps=5, samples=4, input_dropout=0.6, dropout=0.8, consistency=1.0, temperature=0.2, batch_norm=True
 )
 
+_FEW_BLOCKS: Settings = dict(blocks=7)
+
 NETWORKS: dict[str, Method] = {
-    "gcn": Method(_layered(nodes.GCN), _PLAIN, _PYG_GRID, _PYG_SPACE | dict(layers=(2, 3))),
+    "gcn": Method(_layered(nodes.GCN), _PLAIN, _GRID, _PYG_OPEN, _PYG_SPACE | dict(layers=(2, 3))),
     "gat": Method(
         _layered(nodes.GAT),
         dict(layers=2, width=16, rate=5e-3),
-        _PYG_GRID | dict(width=(16, 32)),
+        _GRID | dict(width=(16, 32)),
+        _PYG_OPEN,
         _PYG_SPACE | dict(width=(8, 16, 32, 64), layers=(2, 3)),
     ),
     "tk_gcn": Method(
         _layered(nodes.TruncatedKrylov),
         _PLAIN,
         _GRID,
-        _SPACE | dict(layers=(1, 2, 3), blocks=(2, 4, 7, 10, 19, 30)),
-        published={"cora": dict(blocks=30), "citeseer": dict(blocks=19), "pubmed": dict(blocks=7)},
+        space=_SPACE | dict(layers=(1, 2, 3), blocks=(2, 4, 7, 10, 19, 30)),
+        # The larger the graph, the fewer its authors take; others have as many as the largest of theirs.
+        published={"cora": dict(blocks=30), "citeseer": dict(blocks=19), "pubmed": _FEW_BLOCKS, "": _FEW_BLOCKS},
     ),
-    "snowball": Method(_layered(nodes.Snowball), _PLAIN, _GRID, _SPACE | dict(layers=(1, 2, 3))),
+    "snowball": Method(_layered(nodes.Snowball), _PLAIN, _GRID, space=_SPACE | dict(layers=(1, 2, 3))),
     "grand": Method(
         _layered(nodes.Grand),
         dict(width=128, rate=1e-2),
-        dict(width=WIDTHS, rate=RATES, normalise_rows=(True, False)),  # raw features or not: the paper leaves it open
+        dict(width=WIDTHS, rate=RATES),
+        dict(normalise_rows=(True, False)),
         _GRAND_SPACE,
         published={"cora": _GRAND_CORA, "citeseer": _GRAND_CITESEER, "pubmed": _GRAND_PUBMED, "": _GRAND_CITESEER},
     ),
-    "mlp": Method(_build_mlp, _PLAIN, _GRID, _MLP_SPACE),
-    "deepsets": Method(_one_hop(nodes.OneHopDeepSets), _PLAIN | dict(pool="mean"), _OPEN_GRID, _ONE_HOP_SPACE),
-    "set_twister_plus": Method(_one_hop(nodes.OneHopSetTwister), _OURS, _ONE_HOP_GRID, _TWISTER_SPACE),
+    "mlp": Method(_build_mlp, _PLAIN, _GRID, space=_MLP_SPACE),
+    "deepsets": Method(
+        _one_hop(nodes.OneHopDeepSets), _PLAIN | dict(pool="mean"), _ONE_HOP_GRID, _ONE_HOP_OPEN, _ONE_HOP_SPACE
+    ),
+    "set_twister_plus": Method(_one_hop(nodes.OneHopSetTwister), _OURS, _ONE_HOP_GRID, space=_TWISTER_SPACE),
 }
 #: what may come on top of a network: collective learning; an average of five, also of crossed ones; the opinion pool;
 #: correct and smooth

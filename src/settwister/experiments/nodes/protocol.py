@@ -2,10 +2,10 @@
 
 ``quick`` is the library's defaults. ``paper`` is the paper's grid: every combination, or as many, small networks first,
 is tried from one initialisation; the best sixth of them on validation are tried from all five, and the best on average
-is taken. ``tuned`` is as many trials of Optuna's sampler for every method, each in a space of its own; what comes on
-top of a method (correct and smooth, collective learning, an average of several) takes over the settings that were
-found for it. Where splits are random, run s has split s and initialisation s, and searches see the training and
-validation nodes of split 0.
+is taken. What the paper leaves open is decided by the grid's smallest networks. ``tuned`` is as many trials of Optuna's
+sampler for every method, each in a space of its own; what comes on top of a method (correct and smooth, collective
+learning, an average of several) takes over the settings that were found for it. Where splits are random, run s has
+split s and initialisation s, and searches see the training and validation nodes of split 0.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -23,7 +23,7 @@ from settwister.experiments.runner import Row
 from settwister.experiments.store import RunStore
 from settwister.graphs import Graph, Split, available, load, random_split
 from settwister.training.node_recipe import NodeRecipe
-from settwister.training.search import Settings, as_json, best_of, best_of_finalists, grid_search, sampled_search
+from settwister.training.search import Settings, Space, as_json, at_most, best_of, best_of_finalists, sampled_search
 
 PROTOCOLS = ("quick", "paper", "tuned")
 #: splits that a run has without being asked for them, where they came with the graph; and those to be asked for
@@ -164,7 +164,7 @@ def _run(
             store.search_file(base),
             lambda done, note: tell(cell, done, tried + len(seeds), note),
         )
-        searched = {"space": as_json(method(base.model).space if protocol == "tuned" else method(base.model).grid)}
+        searched = {"space": as_json(_space(method(base.model), protocol))}
     total = tried + len(seeds)
     tell(cell, tried, total, "")
     for done, seed in enumerate(seeds):
@@ -186,7 +186,13 @@ def _effort(base: Method, graph: Graph, protocol: str, trials: int | None) -> in
     """How many settings a search tries."""
     if protocol == "tuned":
         return TRIALS if trials is None else trials
-    return len(base.combinations(graph.name)[:trials])
+    whole = base.paper_effort(graph.name)
+    return whole if trials is None else min(trials, whole)
+
+
+def _space(base: Method, protocol: str) -> Space:
+    """What a search varies."""
+    return base.space if protocol == "tuned" else base.grid | base.left_open
 
 
 def _searched(
@@ -203,8 +209,8 @@ def _searched(
     if protocol == "tuned":
         search = sampled_search(base.space, base.starts(graph.name), tried)
         return best_of(search, raced(base, graph, split, recipe, SEARCH_SEED), path, tell, enough=tried)[0]
-    search = grid_search(base.combinations(graph.name)[:tried])
-    found, all_tried = best_of(search, judged(base, graph, split, recipe, SEARCH_SEED), path, tell)
+    judge = judged(base, graph, split, recipe, SEARCH_SEED)
+    found, all_tried = best_of(at_most(base.paper_search(graph.name), tried), judge, path, tell)
     finalists = tried // SETTINGS_PER_FINALIST
     if finalists < 2:
         return found
