@@ -8,7 +8,7 @@ from settwister import paper
 from settwister.experiments import RunStore
 from settwister.experiments.nodes import METHODS, PROTOCOLS, NodeCell, node_cells, node_rows
 from settwister.experiments.nodes.protocol import SEEDS
-from settwister.experiments.render import NAMES, spread
+from settwister.experiments.render import NAMES, name_of, spread
 from settwister.experiments.runner import Row
 from settwister.experiments.statistics import best, mean_std
 
@@ -17,7 +17,8 @@ RUNS = {protocol: RunStore(ROOT / "results", protocol) for protocol in PROTOCOLS
 HEAD = """# Single-hop node classification
 
 Written by `make docs` from the run files in `results/`; nothing in the tables is typed. `settwister reproduce nodes`
-prints the same and runs what is missing; `settwister datasets` says which graphs are there.
+runs what is missing and prints the same; with `--stored` it prints what is there and trains nothing. `settwister
+datasets` says which graphs are there.
 
 A node's neighbours are a set. DeepSets and Set Twister for nodes (`settwister.nn.nodes`) read a node's own features and
 that set, and nothing further away; GCN, GAT, TK-GCN, GRAND and collective learning look further. All share features,
@@ -151,12 +152,6 @@ def _cells(*, crossed: bool) -> list[NodeCell]:
     return [cell for cell in node_cells() if METHODS[cell.model].crossed == crossed]
 
 
-def name_of(model: str, protocol: str) -> str:
-    """A method's name; under the tuned protocol no settings but those that were found are anybody's defaults."""
-    name = NAMES.get(model, model)
-    return name.replace(", our defaults,", "").replace(", our defaults", "") if protocol == "tuned" else name
-
-
 def table(rows: list[Row], protocol: str, wanted: int = SEEDS) -> str:
     graphs = [graph for graph in paper.table("nodes")["columns"] if any(row.cell.task == graph for row in rows)]
     winners = {}
@@ -168,7 +163,8 @@ def table(rows: list[Row], protocol: str, wanted: int = SEEDS) -> str:
     for model in METHODS:
         if any((model, graph) in by_cell for graph in graphs):
             cells = [_cell(by_cell.get((model, graph)), model in winners[graph], wanted) for graph in graphs]
-            lines.append(f"| {name_of(model, protocol)} | " + " | ".join(cells) + " |")
+            name = next(name_of(row) for row in rows if row.cell.model == model)
+            lines.append(f"| {name} | " + " | ".join(cells) + " |")
     if protocol == "tuned":
         lines.append(best_published(graphs))
     return "\n".join(lines)
@@ -189,7 +185,7 @@ def searched(rows: list[Row], protocol: str) -> str:
         if count:
             whole = METHODS[cell.model].paper_effort(cell.task) if protocol == "paper" else 0
             share = f"{count} of {whole}" if whole else str(count)
-            tried.setdefault(cell.task, {}).setdefault(share, []).append(name_of(cell.model, protocol))
+            tried.setdefault(cell.task, {}).setdefault(share, []).append(name_of(row))
     parts = []
     for graph, by_count in tried.items():
         counts = [f"{share} for {', '.join(names)}" for share, names in by_count.items()]
@@ -239,7 +235,8 @@ def splits_table() -> str:
     for model in dict.fromkeys(row.cell.model for row in further):
         cells = [found.get((model, graph)) for graph in graphs for found in (table, more)]
         scores = ["–" if row is None else spread(*mean_std(row.scores), 2) for row in cells]
-        lines.append(f"| {name_of(model, 'tuned')} | " + " | ".join(scores) + " |")
+        name = next(name_of(row) for row in further if row.cell.model == model)
+        lines.append(f"| {name} | " + " | ".join(scores) + " |")
     return SPLITS + "\n".join(lines) + "\n" if further else ""
 
 
@@ -262,7 +259,8 @@ def summary() -> str:
         for model in models:
             rows = {row.cell.task: row for row in node_rows(node_cells([model], graphs), RUNS[protocol])}
             cells = [_cell(rows.get(graph), bold=False, wanted=SEEDS) for graph in graphs]
-            lines.append(f"| {name_of(model, 'tuned')}, {label} | " + " | ".join(cells) + " |")
+            name = name_of(next(iter(rows.values())))
+            lines.append(f"| {name}, {label} | " + " | ".join(cells) + " |")
     return "\n".join([*lines, best_published(graphs)])
 
 

@@ -214,6 +214,8 @@ def test_reproduce_trains_every_model_of_a_table(tmp_path: Path) -> None:
     assert "0.999(0.001)" in people.stdout
     newest = max(path.stat().st_mtime for path in tmp_path.rglob("seed-*.json"))
     assert newest < started, "nothing is run twice"
+    stored = reproduce("integers", "--budget", "smoke", "--runs", str(tmp_path), "--stored", "--json")
+    assert (stored.stdout, stored.stderr) == (done.stdout, "")
     text = reproduce("integers", "--budget", "smoke", "--runs", str(tmp_path), "--tasks", "range", "--markdown")
     assert text.stdout.startswith("| model | range acc. | paper | epochs | s/epoch |")
 

@@ -22,6 +22,8 @@ from settwister.experiments.nodes import protocol as protocol_module
 from settwister.experiments.nodes.fit import Fitted, crossed, fit, metrics
 from settwister.experiments.nodes.methods import Method, method
 from settwister.experiments.nodes.protocol import recipe_of, split_of
+from settwister.experiments.render import name_of
+from settwister.experiments.runner import Row
 from settwister.graphs import SCALINGS, Graph, load
 from settwister.nn.features import Centred
 from settwister.training.node_recipe import NodeRecipe
@@ -225,6 +227,17 @@ def test_features_are_scaled_where_the_settings_say_so(data: Path, scaling: str)
     by_hand = fit(METHODS["mlp"], replace(graph, x=x), split, small("mlp"), recipe, seed=0)
     torch.testing.assert_close(changed.scores, by_hand.scores)
     assert not torch.equal(changed.scores, plain.scores)
+
+
+def test_searched_settings_are_nobodys_defaults() -> None:
+    for trials, names in (
+        (0, ["Set Twister, our defaults", "Set Twister, our defaults, + C&S"]),
+        (20, ["Set Twister", "Set Twister + C&S"]),
+    ):
+        rows = [
+            Row(NodeCell(model, "cora"), [{"trials": trials}]) for model in ("set_twister_plus", "set_twister_plus_cs")
+        ]
+        assert [name_of(row) for row in rows] == names
 
 
 def test_published_numbers_stand_beside_ours() -> None:
@@ -461,6 +474,28 @@ def test_reproduce_nodes(
     assert "GCN" in (tmp_path / "page.html").read_text()
     assert settwister(*asked, *places) == 0
     assert "88.39(0.95)" in capsys.readouterr().out
+
+
+def test_what_is_stored_is_shown_without_data_or_training(
+    data: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    settwister: Callable[..., int],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """And where there is nothing, or nothing of what is asked for, it says so."""
+    asked = ["reproduce", "nodes", "--budget", "smoke", "--models", "gcn", "--runs", str(tmp_path / "runs")]
+    assert settwister(*asked, "--stored") == 2
+    assert "runs holds no such run of nodes: leave --stored out" in capsys.readouterr().err
+    assert not (tmp_path / "runs").exists()
+    assert settwister(*asked, "--data-dir", str(data), "--json") == 0
+    trained = capsys.readouterr().out
+    monkeypatch.setattr(protocol_module, "fit", None)
+    monkeypatch.delenv("SETTWISTER_DATA", raising=False)
+    assert settwister(*asked, "--stored", "--json") == 0
+    out = capsys.readouterr()
+    assert (out.out, out.err) == (trained, "")
+    assert settwister(*asked, "--stored", "--seeds", "7") == 2
 
 
 @pytest.mark.parametrize(

@@ -69,6 +69,9 @@ def reproduce(
     runs: Annotated[Path, typer.Option(help="The folder of run files: what it holds is not run again.")] = Path(
         "results"
     ),
+    stored: Annotated[
+        bool, typer.Option("--stored", help="Train nothing and need no data: print what --runs holds.")
+    ] = False,
     holdout_digits: Annotated[
         bool, typer.Option("--holdout-digits", help="Validate and test on MNIST's own test digits, undeformed.")
     ] = False,
@@ -90,7 +93,8 @@ def reproduce(
     datasets says how to get them. Budget quick is the library's defaults; [bold]--protocol paper[/] searches the
     paper's grid first, which takes days unless --trials says how much of it, and [bold]tuned[/] a space of its own.
 
-    Example: [cyan]settwister reproduce integers --tasks variance --models deepsets,set_twister_m2_k2[/]
+    Examples: [cyan]settwister reproduce integers --tasks variance --models deepsets,set_twister_m2_k2[/], and to see a
+    table as far as it was run: [cyan]settwister reproduce nodes --protocol paper --stored[/]
     """
     if name not in KNOWN:
         raise InputError(f"unknown table {name!r}, expected one of {', '.join(KNOWN)}")
@@ -108,13 +112,18 @@ def reproduce(
     found: list[Row] = []
     for images in (False, True):
         if some := [cell for cell in chosen if cell.images == images]:
-            variants = _digits(data_dir, holdout_digits) if images else []
+            variants = _digits(data_dir, holdout_digits, stored) if images else []
             store = RunStore(runs, budget, *variants, *_other_epochs(epochs))
-            _train(some, store, budget, wanted, epochs, data_dir, holdout_digits)
+            if not stored:
+                _train(some, store, budget, wanted, epochs, data_dir, holdout_digits)
             found += rows(some, store, budget, wanted)
     if name in ("nodes", "all"):
         trained.append("nodes")
-        found += _nodes(runs, budget, protocol, listed(models), listed(tasks), wanted, epochs, trials, splits, data_dir)
+        found += _nodes(
+            runs, budget, protocol, listed(models), listed(tasks), wanted, epochs, trials, splits, data_dir, stored
+        )
+    if stored and trained and not found:
+        raise InputError(f"{runs} holds no such run of {name}: leave --stored out, and what is missing is trained")
     if html is not None:
         with new_file(html) as staging:
             staging.write_text(table_page(found), encoding="utf-8")
@@ -138,9 +147,9 @@ def reproduce(
         raise typer.Exit(1)
 
 
-def _digits(data_dir: Path | None, holdout: bool) -> list[str]:
+def _digits(data_dir: Path | None, holdout: bool, stored: bool) -> list[str]:
     """What sets runs on images apart: whose digits they are, where not MNIST's, and which of them are for testing."""
-    whose = load_digits(data_dir).name
+    whose = "mnist" if stored else load_digits(data_dir).name
     if whose != "mnist":
         print(
             "settwister: no MNIST was found, so scikit-learn's 8×8 digits, enlarged, stand in for it", file=sys.stderr
@@ -178,6 +187,7 @@ def _nodes(
     trials: int | None,
     splits: str | None,
     data_dir: Path | None,
+    stored: bool,
 ) -> list[Row]:
     """Train what is missing of the node table on the graphs that are there, and gather what was found."""
     protocol = choice("protocol", protocol or ("paper" if budget == "paper" else "quick"), PROTOCOLS)
@@ -188,6 +198,8 @@ def _nodes(
     if budget == "smoke":
         seeds, epochs = seeds or [0], epochs or 2
     chosen = node_cells(models, graphs)
+    if stored:
+        return node_rows(chosen, store, seeds)
     missing = absent(chosen, data_dir)
     if missing and graphs is not None:
         load(missing[0], data_dir)  # fails, and says where it looked and what to do

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from html import escape
 
-from settwister.experiments.render import NAMES, lines, title
+from settwister.experiments.render import lines, name_of, title
 from settwister.experiments.runner import Row
 from settwister.report import html_table, line_chart, page
 
@@ -32,7 +32,7 @@ def _curves(table: str, task: str, rows: Sequence[Row]) -> str:
     for row in rows:
         curves = [run["curves"].get("validation_score", []) for run in row.runs]
         # Seeds may have stopped at different epochs; the mean goes as far as all of them did.
-        series[NAMES.get(row.cell.model, row.cell.model)] = [sum(at) / len(at) for at in zip(*curves, strict=False)]
+        series[name_of(row)] = [sum(at) / len(at) for at in zip(*curves, strict=False)]
     mae = rows[0].cell.metric == "mae"
     chart = line_chart(series, "epoch", f"{task}: validation {'MAE' if mae else 'accuracy'}", log_y=mae)
     return f'<section id="{escape(table)}-{escape(task)}">{chart}</section>'

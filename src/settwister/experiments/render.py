@@ -50,7 +50,7 @@ def lines(rows: Sequence[Row], bold: str) -> tuple[list[str], list[list[str]]]:
     body = []
     for row in sorted(rows, key=lambda row: tasks.index(row.cell.task)):
         ours, published, epochs, seconds = _numbers(row, bold if row.cell.model in winners[row.cell.task] else "{}")
-        body.append([f"{row.cell.task} {METRICS[row.cell.metric]}", _name(row), ours, published, epochs, seconds])
+        body.append([f"{row.cell.task} {METRICS[row.cell.metric]}", name_of(row), ours, published, epochs, seconds])
     return ["task", "model", "ours", "paper", "epochs", "s/epoch"], body
 
 
@@ -66,7 +66,7 @@ def table(rows: Sequence[Row], bold: str) -> tuple[list[str], list[list[str]]]:
         header += [f"{task} {METRICS[metric]}", "paper", "epochs", "s/epoch"]
     body = []
     for model in models:
-        line = [NAMES.get(model, model)]
+        line = [next(name_of(row) for row in rows if row.cell.model == model)]
         for task in tasks:
             row = by_cell.get((model, task))
             line += ["–"] * 4 if row is None else _numbers(row, bold if model in winners[task] else "{}")
@@ -74,8 +74,10 @@ def table(rows: Sequence[Row], bold: str) -> tuple[list[str], list[list[str]]]:
     return header, body
 
 
-def _name(row: Row) -> str:
-    return NAMES.get(row.cell.model, row.cell.model)
+def name_of(row: Row) -> str:
+    """A model's name; where its settings were searched, it has nobody's defaults."""
+    name = NAMES.get(row.cell.model, row.cell.model)
+    return name.replace(", our defaults,", "").replace(", our defaults", "") if row.runs[0].get("trials") else name
 
 
 def _winners(rows: Sequence[Row]) -> dict[str, set[str]]:
