@@ -14,7 +14,7 @@ def example(name: str) -> dict[str, Any]:
 
 
 def test_every_example_is_run_here() -> None:
-    named = {"own_tables", "paper_table", "pyg_model", "set_regression"}
+    named = {"node_classifier", "own_tables", "paper_table", "pyg_model", "set_regression"}
     assert {path.stem for path in FOLDER.glob("*.py")} == named
 
 
@@ -30,6 +30,10 @@ def test_set_regression_learns() -> None:
 
 def test_a_pyg_model_learns() -> None:
     assert example("pyg_model")["main"](epochs=40) > 0.7
+
+
+def test_a_node_classifier_learns() -> None:
+    assert example("node_classifier")["main"]() > 0.75
 
 
 def test_a_cell_of_the_papers_tables(capsys: pytest.CaptureFixture[str]) -> None:
