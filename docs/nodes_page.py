@@ -8,9 +8,10 @@ from settwister import paper
 from settwister.experiments import RunStore
 from settwister.experiments.nodes import METHODS, PROTOCOLS, NodeCell, node_cells, node_rows
 from settwister.experiments.nodes.protocol import SEEDS
-from settwister.experiments.render import NAMES, name_of, spread
+from settwister.experiments.nodes.rendering import best_published, node_table, settings_tried
+from settwister.experiments.render import MARKDOWN_BOLD, NAMES, markdown, name_of, spread
 from settwister.experiments.runner import Row
-from settwister.experiments.statistics import best, mean_std
+from settwister.experiments.statistics import mean_std
 
 ROOT = Path(__file__).parent.parent
 RUNS = {protocol: RunStore(ROOT / "results", protocol) for protocol in PROTOCOLS}
@@ -144,7 +145,7 @@ def text() -> str:
     parts = [HEAD + pairwise_table()]
     for protocol in PROTOCOLS:
         rows = node_rows(_cells(crossed=False), RUNS[protocol])
-        found = table(rows, protocol) + searched(rows, protocol) if rows else "Not run yet."
+        found = table(rows, protocol) if rows else "Not run yet."
         parts.append(f"## {TITLES[protocol]}\n\n{remarks(protocol)}\n\n{found}\n")
     parts += [crossed_table(), splits_table(), geom_table(), estimator_table()]
     return "\n".join(part for part in parts if part)
@@ -171,53 +172,11 @@ def _cells(*, crossed: bool) -> list[NodeCell]:
 
 
 def table(rows: list[Row], protocol: str, wanted: int = SEEDS) -> str:
-    graphs = [graph for graph in paper.table("nodes")["columns"] if any(row.cell.task == graph for row in rows)]
-    winners = {}
-    for graph in graphs:
-        scores = {row.cell.model: row.scores for row in rows if row.cell.task == graph}
-        winners[graph] = best(scores, higher_is_better=True)
-    by_cell = {(row.cell.model, row.cell.task): row for row in rows}
-    lines = ["| method | " + " | ".join(graphs) + " |", "|---" * (len(graphs) + 1) + "|"]
-    for model in METHODS:
-        if any((model, graph) in by_cell for graph in graphs):
-            cells = [_cell(by_cell.get((model, graph)), model in winners[graph], wanted) for graph in graphs]
-            name = next(name_of(row) for row in rows if row.cell.model == model)
-            lines.append(f"| {name} | " + " | ".join(cells) + " |")
+    header, body = node_table(rows, MARKDOWN_BOLD, wanted=wanted)
     if protocol == "tuned":
-        lines.append(best_published(graphs))
-    return "\n".join(lines)
-
-
-def best_published(graphs: list[str]) -> str:
-    """A line with the best number of every column of the paper, quoted ones included."""
-    rows = paper.table("nodes")["rows"]
-    best_of = (max(row[graph]["mean"] for row in rows if row[graph] is not None) for graph in graphs)
-    return "| *best in the paper* | " + " | ".join(f"({number:.2f})" for number in best_of) + " |"
-
-
-def searched(rows: list[Row], protocol: str) -> str:
-    """How many settings were tried, by graph and number; of the grid, which is not as large for every method."""
-    tried: dict[str, dict[str, list[str]]] = {}
-    for row in rows:
-        cell, count = row.cell, row.runs[0].get("trials", 0)
-        if count:
-            whole = METHODS[cell.model].paper_effort(cell.task) if protocol == "paper" else 0
-            share = f"{count} of {whole}" if whole else str(count)
-            tried.setdefault(cell.task, {}).setdefault(share, []).append(name_of(row))
-    parts = []
-    for graph, by_count in tried.items():
-        counts = [f"{share} for {', '.join(names)}" for share, names in by_count.items()]
-        parts.append(f"{graph}: {'; '.join(counts)}")
-    return f"\n\nSettings tried per method, on split 0: {'. '.join(parts)}." if parts else ""
-
-
-def _cell(row: Row | None, bold: bool, wanted: int) -> str:
-    if row is None:
-        return "–"
-    ours = spread(*mean_std(row.scores), 2)
-    published = row.cell.published()
-    few = f", {len(row.runs)} of {wanted} runs" if len(row.runs) < wanted else ""
-    return (f"**{ours}**" if bold else ours) + (f" ({published['mean']:.2f})" if published else "") + few
+        body.append(["*best in the paper*", *best_published(header[1:])])
+    tried = settings_tried(rows, protocol)
+    return markdown(header, body) + (f"\n\n{tried}" if tried else "")
 
 
 def crossed_table() -> str:
@@ -249,19 +208,18 @@ def splits_table() -> str:
     more = {(row.cell.model, row.cell.task): row for row in further}
     graphs = list(dict.fromkeys(row.cell.task for row in further))
     titles = [f"{graph}, {which}" for graph in graphs for which in ("splits 0 to 4", "5 to 19")]
-    lines = ["| method | " + " | ".join(titles) + " |", "|---" * (len(titles) + 1) + "|"]
+    body = []
     for model in dict.fromkeys(row.cell.model for row in further):
         cells = [found.get((model, graph)) for graph in graphs for found in (table, more)]
         scores = ["–" if row is None else spread(*mean_std(row.scores), 2) for row in cells]
-        name = next(name_of(row) for row in further if row.cell.model == model)
-        lines.append(f"| {name} | " + " | ".join(scores) + " |")
-    return SPLITS + "\n".join(lines) + "\n" if further else ""
+        body.append([next(name_of(row) for row in further if row.cell.model == model), *scores])
+    return SPLITS + markdown(["method", *titles], body) + "\n" if further else ""
 
 
 def geom_table() -> str:
     """The tuned methods on the splits that the best published numbers are of."""
     rows = node_rows(node_cells(), RunStore(ROOT / "results", "tuned", "geom-splits"), GEOM_SPLITS)
-    return GEOM + table(rows, "tuned", len(GEOM_SPLITS)) + searched(rows, "tuned") + "\n" if rows else ""
+    return GEOM + table(rows, "tuned", len(GEOM_SPLITS)) + "\n" if rows else ""
 
 
 def summary() -> str:
@@ -271,15 +229,11 @@ def summary() -> str:
         ("the paper's protocol", "paper", ("gcn", "grand", "correct_and_smooth", "deepsets", "set_twister_m2_k2")),
         ("tuned", "tuned", ("gcn", "set_twister_plus", *crossed)),
     ]
-    graphs = [graph for graph in paper.table("nodes")["columns"] if node_rows(node_cells(None, [graph]), RUNS["paper"])]
-    lines = ["| | " + " | ".join(graphs) + " |", "|---" * (len(graphs) + 1) + "|"]
+    header, body = [""], []
     for label, protocol, models in parts:
-        for model in models:
-            rows = {row.cell.task: row for row in node_rows(node_cells([model], graphs), RUNS[protocol])}
-            cells = [_cell(rows.get(graph), bold=False, wanted=SEEDS) for graph in graphs]
-            name = name_of(next(iter(rows.values())))
-            lines.append(f"| {name}, {label} | " + " | ".join(cells) + " |")
-    return "\n".join([*lines, best_published(graphs)])
+        header, lines = node_table(node_rows(node_cells(models), RUNS[protocol]), "{}")
+        body += [[f"{name}, {label}", *cells] for name, *cells in lines]
+    return markdown(["", *header[1:]], [*body, ["*best in the paper*", *best_published(header[1:])]])
 
 
 def estimator_table() -> str:
@@ -289,22 +243,22 @@ def estimator_table() -> str:
     cells = [NodeCell(model, graph, table="estimator") for graph in paper.table("nodes")["columns"] for model in names]
     rows = node_rows(cells, store)
     graphs = list(dict.fromkeys(row.cell.task for row in rows))
-    lines = ["| | " + " | ".join(graphs) + " |", "|---" * (len(graphs) + 1) + "|"]
+    body = []
     for model, name in names.items():
         by_graph = {row.cell.task: spread(*mean_std(row.scores), 2) for row in rows if row.cell.model == model}
-        lines.append(f"| {name} | " + " | ".join(by_graph.get(graph, "–") for graph in graphs) + " |")
-    return ESTIMATOR + ("\n".join(lines) if rows else "Not run yet.") + "\n"
+        body.append([name, *(by_graph.get(graph, "–") for graph in graphs)])
+    return ESTIMATOR + (markdown(["", *graphs], body) if rows else "Not run yet.") + "\n"
 
 
 def pairwise_table() -> str:
     store = RUNS["quick"]
     degrees = sorted(int(path.name.split("-")[1]) for path in (store.folder / "pairwise" / "gcn").glob("degree-*"))
-    lines = ["| neighbours | " + " | ".join(map(str, degrees)) + " |", "|---" * (len(degrees) + 1) + "|"]
+    body = []
     for model in ("set_twister_plus", "deepsets", "gcn"):
         cells = [NodeCell(model, f"degree-{degree}", table="pairwise") for degree in degrees]
         scores = [[run["test"] for seed in range(5) if (run := store.read(cell, seed)) is not None] for cell in cells]
-        lines.append(f"| {NAMES[model]} | " + " | ".join(spread(*mean_std(s), 1) for s in scores) + " |")
-    return "\n".join(lines) + "\n"
+        body.append([NAMES[model], *(spread(*mean_std(s), 1) for s in scores)])
+    return markdown(["neighbours", *map(str, degrees)], body) + "\n"
 
 
 if __name__ == "__main__":

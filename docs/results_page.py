@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from settwister.experiments import TABLES, Row, RunStore, cells, rows
-from settwister.experiments.render import NAMES, markdown, title
+from settwister.experiments.render import MARKDOWN_BOLD, NAMES, by_model, markdown, title
 from settwister.experiments.statistics import best, mean_std
 from settwister.files import new_file
 
@@ -41,6 +41,10 @@ undeformed. The paper's numbers beside them are those of the other way.
 """
 
 
+def as_markdown(found: list[Row]) -> str:
+    return markdown(*by_model(found, MARKDOWN_BOLD))
+
+
 def counted(found: list[Row]) -> str:
     """How many seeds the rows have; a single one has no deviation."""
     fewest, most = (pick(len(row.runs) for row in found) for pick in (min, max))
@@ -50,19 +54,19 @@ def counted(found: list[Row]) -> str:
 def text() -> str:
     store = RunStore(ROOT / "results", "quick")
     parts, progress = [HEAD], []
-    for table in TABLES:
-        chosen = cells(table)
+    for name in TABLES:
+        chosen = cells(name)
         found = rows(chosen, store, "quick")
-        progress.append(f"| `{table}` | {len(found)} | {len(chosen)} |")
+        progress.append(f"| `{name}` | {len(found)} | {len(chosen)} |")
         if found:
             parts.append(
-                f"## {title(table)}\n\n`settwister reproduce {table}`, {counted(found)}.\n\n{markdown(found)}\n"
+                f"## {title(name)}\n\n`settwister reproduce {name}`, {counted(found)}.\n\n{as_markdown(found)}\n"
             )
     parts.append(CURVES)
     found = rows(cells("images"), RunStore(ROOT / "results", "quick", "holdout"), "quick")
     if found:
         parts.append(
-            f"{HOLDOUT}\n`settwister reproduce images --holdout-digits`, {counted(found)}.\n\n{markdown(found)}\n"
+            f"{HOLDOUT}\n`settwister reproduce images --holdout-digits`, {counted(found)}.\n\n{as_markdown(found)}\n"
         )
     parts.append("## How far the runs have come\n\n| table | cells run | of |\n|---|---|---|")
     return "\n".join(parts) + "\n" + "\n".join(progress) + "\n"
@@ -72,14 +76,13 @@ def summary() -> str:
     """The two tables that have every model, as one: ours, and the paper's in parentheses."""
     store = RunStore(ROOT / "results", "quick")
     columns: dict[str, dict[str, Row]] = {}
-    for table in ("integers", "images"):
-        for row in rows(cells(table), store, "quick"):
-            head = f"{table}, {row.cell.task} {'MAE' if row.cell.metric == 'mae' else 'acc.'}"
+    for name in ("integers", "images"):
+        for row in rows(cells(name), store, "quick"):
+            head = f"{name}, {row.cell.task} {'MAE' if row.cell.metric == 'mae' else 'acc.'}"
             columns.setdefault(head, {})[row.cell.model] = row
-    lines = [["", *columns], ["---"] * (len(columns) + 1)]
-    for model in dict.fromkeys(model for column in columns.values() for model in column):
-        lines.append([NAMES[model], *(both(column, model) for column in columns.values())])
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+    models = dict.fromkeys(model for column in columns.values() for model in column)
+    body = [[NAMES[model], *(both(column, model) for column in columns.values())] for model in models]
+    return markdown(["", *columns], body)
 
 
 def both(column: dict[str, Row], model: str) -> str:

@@ -15,7 +15,7 @@ from settwister import InputError, paper
 from settwister.cli.reproduce import _seeds
 from settwister.experiments import BUDGETS, TABLES, Cell, Row, RunStore, cells, plan, rows, run_missing
 from settwister.experiments.cells import PLUS, plus
-from settwister.experiments.render import latex, lines, markdown
+from settwister.experiments.render import LATEX_BOLD, MARKDOWN_BOLD, by_model, latex, lines, markdown
 from settwister.experiments.statistics import best, mean_std
 
 
@@ -150,9 +150,12 @@ def some_rows() -> list[Row]:
 
 
 def test_tables_in_every_form() -> None:
-    assert markdown(some_rows()).splitlines()[2] == "| DeepSets | **0.210(0.010)** | 0.417(0.015) | 3 | 0.10 |"
-    assert r"\textbf{0.210(0.010)}" in latex(some_rows())
-    assert latex(some_rows()).count(r"\\") == 3
+    as_markdown = markdown(*by_model(some_rows(), MARKDOWN_BOLD))
+    assert as_markdown.splitlines()[2] == "| DeepSets | **0.210(0.010)** | 0.417(0.015) | 3 | 0.10 |"
+    as_latex = latex(*by_model(some_rows(), LATEX_BOLD))
+    assert r"\textbf{0.210(0.010)}" in as_latex
+    assert as_latex.count(r"\\") == 3
+    assert r"MLP + C\&S & -- \\" in latex(["method", "cora"], [["MLP + C&S", "–"]])
     header, body = lines(some_rows(), "<{}>")
     assert header[0] == "task"
     assert body[0] == ["variance MAE", "DeepSets", "<0.210(0.010)>", "0.417(0.015)", "3", "0.10"]

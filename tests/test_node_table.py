@@ -473,7 +473,11 @@ def test_reproduce_nodes(
     assert "friendster, pubmed, citeseer, arxiv, wikics not in the data directory" in out.err
     assert "GCN" in (tmp_path / "page.html").read_text()
     assert settwister(*asked, *places) == 0
-    assert "88.39(0.95)" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert "(88.39)" in printed
+    assert "of 1 runs" not in printed, "a smoke run is one run"
+    assert settwister(*asked, *places, "--seeds", "0-1", "--stored", "--markdown") == 0
+    assert "(88.39), 1 of 2 runs |" in capsys.readouterr().out
 
 
 def test_what_is_stored_is_shown_without_data_or_training(

@@ -17,8 +17,19 @@ from settwister.errors import InputError
 from settwister.experiments import BUDGETS, TABLES, Cell, Row, RunStore, cells, rows, run_missing
 from settwister.experiments.cells import TableCell
 from settwister.experiments.nodes import ON_TOP, PROTOCOLS, SPLITS, absent, node_cells, node_rows, run_missing_nodes
+from settwister.experiments.nodes.protocol import SEEDS
+from settwister.experiments.nodes.rendering import node_table, settings_tried
 from settwister.experiments.page import table_page
-from settwister.experiments.render import latex, lines, markdown, title
+from settwister.experiments.render import (
+    LATEX_BOLD,
+    MARKDOWN_BOLD,
+    TERMINAL_BOLD,
+    by_model,
+    latex,
+    lines,
+    markdown,
+    title,
+)
 from settwister.files import check_writable, new_file
 from settwister.graphs import load
 from settwister.paper.cost import Count
@@ -107,6 +118,8 @@ def reproduce(
     trained = [table for table in TABLES if name in (table, "all")]
     chosen = [cell for t in trained for cell in cells(t, listed(models), listed(tasks))]
     wanted = _seeds(seeds)
+    protocol = choice("protocol", protocol or ("paper" if budget == "paper" else "quick"), PROTOCOLS)
+    node_seeds = wanted or list(range(1 if budget == "smoke" else SEEDS))
     if html is not None:
         check_writable(html)
     found: list[Row] = []
@@ -120,7 +133,7 @@ def reproduce(
     if name in ("nodes", "all"):
         trained.append("nodes")
         found += _nodes(
-            runs, budget, protocol, listed(models), listed(tasks), wanted, epochs, trials, splits, data_dir, stored
+            runs, budget, protocol, listed(models), listed(tasks), node_seeds, epochs, trials, splits, data_dir, stored
         )
     if stored and trained and not found:
         raise InputError(f"{runs} holds no such run of {name}: leave --stored out, and what is missing is trained")
@@ -136,13 +149,16 @@ def reproduce(
     else:
         for t in counted:
             _print_counts(t, counts[t])
+        style = MARKDOWN_BOLD if as_markdown else LATEX_BOLD if as_latex else TERMINAL_BOLD
         for t in trained:
             of_table = [row for row in found if row.cell.table == t]
-            if as_markdown or as_latex:
-                print(f"{markdown(of_table) if as_markdown else latex(of_table)}\n")
-            else:
-                header, body = lines(of_table, "[bold]{}[/]")
-                print_table(title(t), header, [[Text.from_markup(cell) for cell in line] for line in body])
+            if t == "nodes":
+                below = "\n[dim]({})[/]" if style == TERMINAL_BOLD else " ({})"
+                _print_trained(t, *node_table(of_table, style, below, len(node_seeds)), style)
+                if tried := settings_tried(of_table, protocol):
+                    print(f"% {tried}" if style == LATEX_BOLD else tried)
+            else:  # a terminal may be too narrow for a line per model
+                _print_trained(t, *(lines if style == TERMINAL_BOLD else by_model)(of_table, style), style)
     if any(count.ours != count.paper for t in counted for count in counts[t]):
         raise typer.Exit(1)
 
@@ -179,10 +195,10 @@ def _train(
 def _nodes(
     runs: Path,
     budget: str,
-    protocol: str | None,
+    protocol: str,
     models: list[str] | None,
     graphs: list[str] | None,
-    seeds: list[int] | None,
+    seeds: list[int],
     epochs: int | None,
     trials: int | None,
     splits: str | None,
@@ -190,13 +206,12 @@ def _nodes(
     stored: bool,
 ) -> list[Row]:
     """Train what is missing of the node table on the graphs that are there, and gather what was found."""
-    protocol = choice("protocol", protocol or ("paper" if budget == "paper" else "quick"), PROTOCOLS)
     budgets = ["smoke", protocol] if budget == "smoke" else [protocol]
     if splits is not None:
         choice("splits", splits, SPLITS)
     store = RunStore(runs, *budgets, *([f"{splits}-splits"] if splits else []), *_other_epochs(epochs))
     if budget == "smoke":
-        seeds, epochs = seeds or [0], epochs or 2
+        epochs = epochs or 2
     chosen = node_cells(models, graphs)
     if stored:
         return node_rows(chosen, store, seeds)
@@ -253,6 +268,13 @@ def _print_counts(name: str, counts: list[Count]) -> None:
             for c in counts
         ],
     )
+
+
+def _print_trained(name: str, header: list[str], body: list[list[str]], style: str) -> None:
+    if style == TERMINAL_BOLD:
+        print_table(title(name), header, [[Text.from_markup(cell) for cell in line] for line in body])
+    else:
+        print(f"{(markdown if style == MARKDOWN_BOLD else latex)(header, body)}\n")
 
 
 def _seeds(given: str | None) -> list[int] | None:

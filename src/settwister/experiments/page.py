@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from html import escape
 
+from settwister.experiments.nodes.rendering import node_table
 from settwister.experiments.render import lines, name_of, title
 from settwister.experiments.runner import Row
 from settwister.report import html_table, line_chart, page
@@ -13,9 +14,10 @@ def table_page(rows: Sequence[Row]) -> str:
     sections = []
     for name in dict.fromkeys(row.cell.table for row in rows):
         of_table = [row for row in rows if row.cell.table == name]
-        header, body = lines(of_table, "\0{}\1")
+        nodes = name == "nodes"
+        header, body = (node_table if nodes else lines)(of_table, "\0{}\1")
         marked = [[escape(cell).replace("\0", "<strong>").replace("\1", "</strong>") for cell in line] for line in body]
-        sections.append(f"<h2>{escape(title(name))}</h2>{html_table(header, marked, words=2)}")
+        sections.append(f"<h2>{escape(title(name))}</h2>{html_table(header, marked, words=1 if nodes else 2)}")
         for task in dict.fromkeys(row.cell.task for row in of_table):
             sections.append(_curves(name, task, [row for row in of_table if row.cell.task == task]))
     note = (

@@ -35,6 +35,8 @@ NAMES = {
     "set_twister_plus_crossed_pooled": "five crossed and pooled Set Twisters, our defaults",
 } | {f"set_twister_m{M}_k2": f"Set Twister (M={M}, k=2)" for M in range(1, 10)}
 
+#: how the best of a table is set in bold, with {} for the number
+MARKDOWN_BOLD, LATEX_BOLD, TERMINAL_BOLD = "**{}**", r"\textbf{{{}}}", "[bold]{}[/]"
 #: what a cell is measured by, in words
 METRICS = {"mae": "MAE", "acc": "acc.", "balanced_acc": "balanced acc."}
 
@@ -45,21 +47,21 @@ def lines(rows: Sequence[Row], bold: str) -> tuple[list[str], list[list[str]]]:
     Args:
         bold: how to set the best in bold, with ``{}`` for the number.
     """
-    winners = _winners(rows)
+    best_of = winners(rows)
     tasks = list(dict.fromkeys(row.cell.task for row in rows))
     body = []
     for row in sorted(rows, key=lambda row: tasks.index(row.cell.task)):
-        ours, published, epochs, seconds = _numbers(row, bold if row.cell.model in winners[row.cell.task] else "{}")
+        ours, published, epochs, seconds = _numbers(row, bold if row.cell.model in best_of[row.cell.task] else "{}")
         body.append([f"{row.cell.task} {METRICS[row.cell.metric]}", name_of(row), ours, published, epochs, seconds])
     return ["task", "model", "ours", "paper", "epochs", "s/epoch"], body
 
 
-def table(rows: Sequence[Row], bold: str) -> tuple[list[str], list[list[str]]]:
+def by_model(rows: Sequence[Row], bold: str) -> tuple[list[str], list[list[str]]]:
     """Header and body with a line per model, as the paper prints it: per task ours, the paper's, epochs, seconds."""
     tasks = list(dict.fromkeys(row.cell.task for row in rows))
     models = list(dict.fromkeys(row.cell.model for row in rows))
     by_cell = {(row.cell.model, row.cell.task): row for row in rows}
-    winners = _winners(rows)
+    best_of = winners(rows)
     header = ["model"]
     for task in tasks:
         metric = next(row.cell.metric for row in rows if row.cell.task == task)
@@ -69,7 +71,7 @@ def table(rows: Sequence[Row], bold: str) -> tuple[list[str], list[list[str]]]:
         line = [next(name_of(row) for row in rows if row.cell.model == model)]
         for task in tasks:
             row = by_cell.get((model, task))
-            line += ["–"] * 4 if row is None else _numbers(row, bold if model in winners[task] else "{}")
+            line += ["–"] * 4 if row is None else _numbers(row, bold if model in best_of[task] else "{}")
         body.append(line)
     return header, body
 
@@ -80,7 +82,7 @@ def name_of(row: Row) -> str:
     return name.replace(", our defaults,", "").replace(", our defaults", "") if row.runs[0].get("trials") else name
 
 
-def _winners(rows: Sequence[Row]) -> dict[str, set[str]]:
+def winners(rows: Sequence[Row]) -> dict[str, set[str]]:
     """Per task, the best models and those that a t-test cannot tell from it."""
     found = {}
     for task in dict.fromkeys(row.cell.task for row in rows):
@@ -109,15 +111,15 @@ def spread(mean: float, std: float, digits: int = 3) -> str:
     return f"{mean:.{digits}f}" if math.isnan(std) else f"{mean:.{digits}f}({std:.{digits}f})"
 
 
-def markdown(rows: Sequence[Row]) -> str:
-    header, body = table(rows, "**{}**")
+def markdown(header: Sequence[str], body: Sequence[Sequence[str]]) -> str:
     lines = [header, ["---"] * len(header), *body]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
-def latex(rows: Sequence[Row]) -> str:
-    header, body = table(rows, r"\textbf{{{}}}")
-    lines = [" & ".join(cell.replace("–", "--") for cell in line) + r" \\" for line in [header, *body]]
+def latex(header: Sequence[str], body: Sequence[Sequence[str]]) -> str:
+    lines = [
+        " & ".join(cell.replace("–", "--").replace("&", r"\&") for cell in line) + r" \\" for line in [header, *body]
+    ]
     columns = "l" + "r" * (len(header) - 1)
     return "\n".join(
         [
