@@ -67,8 +67,9 @@ def compare(
 ) -> None:
     """Train several classifiers on the same nodes and print a leaderboard.
 
-    Set Twister, DeepSets and an MLP as fit trains them; GCN; label propagation; gradient boosting on the nodes' own
-    columns. Scores are those of test nodes; which is best was decided by validation nodes.
+    Set Twister, DeepSets and an MLP as fit trains them; GCN; an MLP whose answers are corrected and smoothed along
+    edges; label propagation; gradient boosting on the nodes' own columns. Scores are those of test nodes; which is best
+    was decided by validation nodes.
 
     Example: [cyan]settwister compare --nodes people.csv --edges friends.csv --id name --target team[/]
     """

@@ -31,6 +31,7 @@ CONTENDERS = {
     "mlp": "MLP, own features only",
     "gradient_boosting": "gradient boosting, own features only",
     "gcn": "GCN",
+    "correct_and_smooth": "MLP, corrected and smoothed along edges",
     "label_propagation": "label propagation, no features",
 }
 
@@ -143,5 +144,6 @@ _PREDICTED: dict[str, Callable[[str, TableClassifier, TableGraph, Split], _Predi
     "mlp": _one_hop,
     "gradient_boosting": _boosted,
     "gcn": _method,
+    "correct_and_smooth": _method,
     "label_propagation": _method,
 }
