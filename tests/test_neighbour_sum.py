@@ -23,23 +23,24 @@ def random_csr(
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("transposed", [False, True])
-def test_equals_a_dense_product_and_so_do_its_gradients(weighted: bool, transposed: bool) -> None:
+@pytest.mark.parametrize("blocks", [None, 1, 2, 5, 7])
+def test_equals_a_dense_product_and_so_do_its_gradients(weighted: bool, blocks: int | None) -> None:
     csr, dense = random_csr(weighted=weighted)
-    csr = csr.with_transpose() if transposed else csr
+    csr = csr if blocks is None else csr.with_transpose(blocks)
     values = torch.randn(5, 3, dtype=torch.double, requires_grad=True)
     torch.testing.assert_close(neighbour_sum(values, csr), dense @ values)
     assert torch.autograd.gradcheck(lambda v: neighbour_sum(v, csr), (values,))
     assert torch.autograd.gradgradcheck(lambda v: neighbour_sum(v, csr).square(), (values,))
 
 
-def test_weights_can_be_learned() -> None:
+@pytest.mark.parametrize("blocks", [1, 3])
+def test_weights_can_be_learned(blocks: int) -> None:
     edges = torch.tensor([[0, 1, 2, 2, 0], [1, 1, 0, 3, 1]])
     weight = torch.randn(5, dtype=torch.double, requires_grad=True)
     values = torch.randn(4, 2, dtype=torch.double, requires_grad=True)
 
     def summed(v: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
-        return Sets.neighbours(values.detach(), edges, w).sum(v)
+        return neighbour_sum(v, Csr.from_pairs(edges[1], edges[0], 4, 4, w).with_transpose(blocks))
 
     assert torch.autograd.gradcheck(summed, (values, weight))
     assert torch.autograd.gradgradcheck(summed, (values, weight))
@@ -55,6 +56,26 @@ def test_any_size_equals_a_dense_product(entries: int, num_sets: int, num_elemen
     csr = Csr.from_pairs(rows, columns, num_sets, num_elements)
     torch.testing.assert_close(neighbour_sum(values, csr), dense @ values)
     torch.testing.assert_close(neighbour_sum(values, csr.with_transpose()), dense @ values)
+
+
+def test_tall_matrices_of_few_columns_are_transposed_in_blocks() -> None:
+    """The gradient is the same; a sum over many columns, or few rows, stays in one block."""
+    tall, dense = random_csr(9000, 6, 20_000)
+    cut = tall.with_transpose()
+    assert cut.transpose is not None
+    assert cut.transpose.blocks == 9
+    found = []
+    for csr in (cut, tall.with_transpose(blocks=1)):
+        values = torch.randn(6, 3, dtype=torch.double, generator=torch.Generator().manual_seed(0)).requires_grad_()
+        out = neighbour_sum(values, csr)
+        torch.testing.assert_close(out, dense @ values)
+        (grad,) = torch.autograd.grad(out.square().sum(), values)
+        found.append(grad)
+    torch.testing.assert_close(*found)
+    for csr in (random_csr(9000, 6, 400)[0], random_csr(7000, 6, 20_000)[0], random_csr(9000, 900, 20_000)[0]):
+        whole = csr.with_transpose().transpose
+        assert whole is not None
+        assert whole.blocks == 1
 
 
 def test_indices_are_int32_and_rows_sorted() -> None:

@@ -10,6 +10,11 @@ from torch import Tensor
 from settwister.errors import InputError
 
 INT32_LIMIT = 2**31 - 1
+#: a backward pass reads this many rows at a time: at a usual width they stay in a core's cache
+BLOCK_ROWS = 1024
+#: where there are fewer rows than so many blocks, all of them stay in the cache; with fewer entries per bag, there are
+#: too many bags to add up
+LEAST_BLOCKS, LEAST_PER_BAG = 8, 8
 
 
 @dataclass(eq=False, repr=False)
@@ -86,12 +91,28 @@ class Csr:
         """(N,) the row of every stored entry."""
         return _rows_of(self.ptr, self.index.shape[0])
 
-    def with_transpose(self) -> "Csr":
-        """The same incidence, ready for a fast backward pass."""
-        sorted_columns, order = torch.sort(self.index, stable=True)
-        ptr = _offsets(sorted_columns, self.num_elements, int32=self.ptr.dtype == torch.int32)
-        transpose = Transpose(ptr, self.rows[order].to(ptr.dtype), order)
+    def with_transpose(self, blocks: int | None = None) -> "Csr":
+        """The same incidence, ready for a fast backward pass.
+
+        Args:
+            blocks: into how many blocks the transpose cuts the rows; left out, as many as are fast.
+        """
+        blocks = self._fast_blocks() if blocks is None else blocks
+        rows, key = self.rows, self.index
+        if blocks > 1:
+            key = rows // -(-self.num_sets // blocks) * self.num_elements + key
+        sorted_keys, order = torch.sort(key, stable=True)
+        ptr = _offsets(sorted_keys, blocks * self.num_elements, int32=self.ptr.dtype == torch.int32)
+        transpose = Transpose(ptr, rows[order].to(ptr.dtype), order, blocks)
         return Csr(self.ptr, self.index, self.num_elements, self.weight, transpose)
+
+    def _fast_blocks(self) -> int:
+        """One, unless columns are few and long: then the values that they sum come from all over a large table."""
+        if torch.compiler.is_compiling() or self.index.device.type != "cpu":
+            return 1
+        blocks = -(-self.num_sets // BLOCK_ROWS)
+        bags = blocks * self.num_elements
+        return blocks if blocks >= LEAST_BLOCKS and len(self.index) >= LEAST_PER_BAG * bags else 1
 
     def take(self, index: Tensor) -> "Csr":
         """Some rows, in the given order, without a transpose."""
@@ -149,14 +170,18 @@ class Csr:
 
 @dataclass(eq=False)
 class Transpose:
-    """A :class:`Csr` seen by columns; ``order`` sends its entries to their places in the row order."""
+    """A :class:`Csr` seen by columns; ``order`` sends its entries to their places in the row order.
+
+    With ``blocks``, a column is that many bags, one for each block of rows, block by block: (blocks · U + 1,) offsets.
+    """
 
     ptr: Tensor
     index: Tensor
     order: Tensor
+    blocks: int = 1
 
     def to(self, device: torch.device) -> "Transpose":
-        return Transpose(self.ptr.to(device), self.index.to(device), self.order.to(device))
+        return Transpose(self.ptr.to(device), self.index.to(device), self.order.to(device), self.blocks)
 
 
 def neighbour_sum(values: Tensor, incidence: Csr) -> Tensor:
@@ -166,7 +191,8 @@ def neighbour_sum(values: Tensor, incidence: Csr) -> Tensor:
 
     Forward is one ``embedding_bag`` over int32 rows; backward is the same call over the transposed rows, so that
     neither scatters. The operation is linear and its backward is itself a neighbour sum: gradients of any order work,
-    also for weights that require them.
+    also for weights that require them. Of a tall incidence with few columns, such as nodes' words, the backward pass
+    goes block by block of rows, whose gradients stay in the cache while they are read once for every column.
 
     Args:
         values: (U, F) one row per distinct element.
@@ -199,19 +225,28 @@ def neighbour_sum(values: Tensor, incidence: Csr) -> Tensor:
             transpose.ptr,
             transpose.index,
             transpose.order,
+            (1, transpose.blocks),
         )
     else:
         transposed_weight = None if weight is None else weight[transpose.order]
         summed = _LinearSum.apply(
-            values, incidence.ptr, incidence.index, weight, transpose.ptr, transpose.index, transposed_weight
+            values,
+            incidence.ptr,
+            incidence.index,
+            weight,
+            transpose.ptr,
+            transpose.index,
+            transposed_weight,
+            (1, transpose.blocks),
         )
     return summed
 
 
-def _bag_sum(values: Tensor, ptr: Tensor, index: Tensor, weight: Tensor | None) -> Tensor:
+def _bag_sum(values: Tensor, ptr: Tensor, index: Tensor, weight: Tensor | None, blocks: int = 1) -> Tensor:
     if index.shape[0] == 0:
-        return values.new_zeros(ptr.shape[0] - 1, values.shape[1])
-    return F.embedding_bag(index, values, ptr, mode="sum", per_sample_weights=weight, include_last_offset=True)
+        return values.new_zeros((ptr.shape[0] - 1) // blocks, values.shape[1])
+    found = F.embedding_bag(index, values, ptr, mode="sum", per_sample_weights=weight, include_last_offset=True)
+    return found if blocks == 1 else found.unflatten(0, (blocks, -1)).sum(0)
 
 
 def _scattered_sum(values: Tensor, incidence: Csr, weight: Tensor | None) -> Tensor:
@@ -255,15 +290,18 @@ class _LinearSum(torch.autograd.Function):
         ptr_t: Tensor,
         index_t: Tensor,
         weight_t: Tensor | None,
+        blocks: tuple[int, int],
     ) -> Tensor:
         ctx.save_for_backward(ptr, index, weight, ptr_t, index_t, weight_t)
-        return _bag_sum(values, ptr, index, weight)
+        ctx.blocks = blocks
+        return _bag_sum(values, ptr, index, weight, blocks[0])
 
     @staticmethod
     def backward(ctx: Any, *grad: Tensor) -> tuple[Tensor | None, ...]:
         ptr, index, weight, ptr_t, index_t, weight_t = ctx.saved_tensors
-        back = _LinearSum.apply(grad[0].contiguous(), ptr_t, index_t, weight_t, ptr, index, weight)
-        return back, None, None, None, None, None, None
+        blocks = ctx.blocks[::-1]
+        back = _LinearSum.apply(grad[0].contiguous(), ptr_t, index_t, weight_t, ptr, index, weight, blocks)
+        return back, None, None, None, None, None, None, None
 
 
 class _WeightedSum(torch.autograd.Function):
@@ -280,9 +318,11 @@ class _WeightedSum(torch.autograd.Function):
         ptr_t: Tensor,
         index_t: Tensor,
         order_t: Tensor,
+        blocks: tuple[int, int],
     ) -> Tensor:
         ctx.save_for_backward(values, weight, rows, ptr, index, ptr_t, index_t, order_t)
-        return _bag_sum(values, ptr, index, weight)
+        ctx.blocks = blocks
+        return _bag_sum(values, ptr, index, weight, blocks[0])
 
     @staticmethod
     def backward(ctx: Any, *grad: Tensor) -> tuple[Tensor | None, ...]:
@@ -291,6 +331,7 @@ class _WeightedSum(torch.autograd.Function):
         to_rows = torch.empty_like(order_t)
         to_rows[order_t] = torch.arange(order_t.shape[0], device=order_t.device)
         columns = index.long()
-        back = _WeightedSum.apply(g, weight[order_t], columns[order_t], ptr_t, index_t, ptr, index, to_rows)
+        blocks = ctx.blocks[::-1]
+        back = _WeightedSum.apply(g, weight[order_t], columns[order_t], ptr_t, index_t, ptr, index, to_rows, blocks)
         to_weight = (g[rows] * values[columns]).sum(-1)
-        return back, to_weight, None, None, None, None, None, None
+        return back, to_weight, None, None, None, None, None, None, None

@@ -90,9 +90,9 @@ def open_folder(path: str | Path, *, check: bool = True) -> Graph:
 
 
 def _csr_arrays(name: str, csr: Csr) -> dict[str, Tensor]:
-    """The parts of a sparse matrix, with the transpose, so that opening needs no sort."""
-    if csr.transpose is None:
-        csr = csr.with_transpose()
+    """The parts of a sparse matrix, with the transpose in one block, so that opening needs no sort."""
+    if csr.transpose is None or csr.transpose.blocks > 1:
+        csr = csr.with_transpose(blocks=1)
     assert csr.transpose is not None
     arrays = {"ptr": csr.ptr, "index": csr.index} | ({} if csr.weight is None else {"weight": csr.weight})
     arrays |= {f"t_{part}": getattr(csr.transpose, part) for part in ("ptr", "index", "order")}
