@@ -84,12 +84,17 @@ def test_run_files_come_back_and_broken_ones_are_set_aside(tmp_path: Path) -> No
     assert content["test"] == 0.5
     assert {"settwister", "torch", "python", "peak_memory_mb"} <= set(content["machine"])
     path = store.path(CELL, 0)
-    for broken in (path.read_text()[:40], "[]", "{}", '{"format": 0, "test": 1.0}'):
+    short = ('{"format": 1, "test": 1.0}', json.dumps({"format": 1} | RUN | {"recipe": None}))
+    other = (json.dumps({"format": 1} | RUN | {"seed": 7}), json.dumps({"format": 1} | RUN | {"parameters": "many"}))
+    reader = RunStore(tmp_path, "quick", only_read=True)
+    for broken in (path.read_text()[:40], "[]", "{}", '{"format": 0, "test": 1.0}', *short, *other):
         path.write_text(broken)
+        assert reader.read(CELL, 0) is None
+        assert path.read_text() == broken, "who only reads moves nothing"
         assert store.read(CELL, 0) is None
         assert not path.exists()
         assert path.with_suffix(".broken").read_text() == broken
-    assert len(store.set_aside) == 4
+    assert (store.broken, reader.broken) == ([path.with_suffix(".broken")], [path])
     path.write_text('{"format": 99, "test": 1.0}')
     with pytest.raises(InputError, match="a newer settwister wrote it"):
         store.read(CELL, 0)
@@ -260,7 +265,7 @@ def test_bad_requests_are_one_sentence(arguments: tuple[str, ...], sentence: str
 def test_seeds_by_range() -> None:
     assert _seeds("0-2,7") == [0, 1, 2, 7]
     assert _seeds(None) is None
-    with pytest.raises(InputError, match="which names none"):
+    with pytest.raises(InputError, match="expected a range that rises"):
         _seeds("4-2")
 
 

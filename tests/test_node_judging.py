@@ -1,7 +1,7 @@
 """How a search judges settings of a node classifier: on validation nodes, and no longer than it takes to see."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import combinations
 from typing import Any
 
@@ -15,7 +15,7 @@ from settwister.experiments.nodes.judging import judged, raced, resplits
 from settwister.graphs import Split, random_split
 from settwister.training.node_recipe import NodeRecipe
 from settwister.training.node_trainer import DivergedError
-from settwister.training.search import Log, Trial, best_of, best_of_finalists, grid_search, sampled_search
+from settwister.training.search import Log, Trial, best_of, best_of_finalists, grid_search, read_trials, sampled_search
 
 SMALL = random_split(torch.arange(300), seed=0)
 
@@ -126,6 +126,20 @@ def test_trials_that_were_given_up_are_kept_but_never_chosen(tmp_path: Any) -> N
     again, repeated = best_of(sampled_search(space, first, 12), judge, path)
     assert (again, [trial.settings for trial in repeated]) == (best, [trial.settings for trial in trials])
     assert len(ran) == known
+
+
+def test_two_searches_of_one_file_keep_each_other_s_trials(tmp_path: Any) -> None:
+    """As of a network and of what comes on top of it, under way at once."""
+    path = tmp_path / "search.json"
+    grids = [[{"a": 1}, {"a": 2}], [{"a": 3}]]
+
+    def disturbed(settings: dict[str, Any], earlier: Sequence[Trial]) -> tuple[float, dict[str, Any]]:
+        if settings["a"] == 1:
+            best_of(grid_search(grids[1]), lambda other, before: (0.7, {}), path)
+        return settings["a"] / 10, {}
+
+    assert best_of(grid_search(grids[0]), disturbed, path)[0] == {"a": 2}
+    assert [trial.settings["a"] for trial in read_trials(path)] == [1, 2, 3]
 
 
 def test_a_finished_search_is_read_from_its_file(tmp_path: Any) -> None:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from settwister.experiments.nodes import NodeCell
-from settwister.experiments.nodes.rendering import best_published, node_table, settings_tried
+from settwister.experiments.nodes.rendering import by_labels_used, node_table, settings_tried
 from settwister.experiments.runner import Row
 
 
@@ -40,5 +40,10 @@ def test_effort_stands_beside_the_table() -> None:
     assert settings_tried(ROWS[-1:], "quick") == ""
 
 
-def test_the_best_of_a_column_may_be_one_that_the_paper_quotes() -> None:
-    assert best_published(["friendster", "cora", "citeseer"]) == ["(37.34)", "(89.05)", "(77.99)"]
+def test_who_learns_from_validation_labels_stands_apart() -> None:
+    crossed = row("gcn_crossed", "cora", 89.0, 90.0)
+    (first, plain), (second, apart) = by_labels_used([*ROWS, crossed])
+    assert plain == ROWS
+    assert apart == [crossed]
+    assert second == f"{first}: methods that learn from validation labels, too"
+    assert [rows for _, rows in by_labels_used([crossed])] == [[crossed]]

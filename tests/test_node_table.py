@@ -343,8 +343,39 @@ def test_more_trials_run_again_what_they_change_and_nothing_else(
     store.write(cell, 1, run | {"seed": 1, "trials": 3, "settings": run["settings"] | {"width": 4}})
     (row,) = node_rows([cell], store)
     assert [one["seed"] for one in row.runs] == [0]  # what fewer trials had found is not averaged with what more did
+    for trials, expected in ((2, [5]), (None, [5])):  # a search does not go back, and one call makes the row whole
+        run_missing_nodes([cell], store, "paper", data_dir=data, seeds=[0, 1], epochs=1, trials=trials)
+        assert trained == expected
+        trained.clear()
+        (row,) = node_rows([cell], store)
+        assert [(one["seed"], one["trials"], one["settings"]["width"]) for one in row.runs] == [(0, 4, 5), (1, 4, 5)]
+        store.path(cell, 1).unlink()
+    validation[6] = 0.9
+    store.search_file(cell).unlink()
     run_missing_nodes([cell], store, "paper", data_dir=data, seeds=[0, 1], epochs=1)
-    assert trained == [5]
+    assert trained == [8, 4, 6, 5, 6, 6], "what the search has left behind is run again in the same call"
+    (row,) = node_rows([cell], store)
+    assert [one["settings"]["width"] for one in row.runs] == [6, 6]
+    store.search_file(cell).write_text('[{"settings": {"a": 1}, "validation": 0.95}]')
+    with pytest.raises(InputError, match="holds trials of something else"):
+        run_missing_nodes([cell], store, "tuned", data_dir=data, seeds=[7], epochs=1, trials=1)
+
+
+def test_a_run_that_diverges_is_named_and_the_others_are_made(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(methods_module.METHODS, "gcn", replace(METHODS["gcn"], defaults=dict(width=8, rate=1e30)))
+    store, cells = RunStore(tmp_path / "runs", "quick"), node_cells(["gcn", "mlp"], ["cora"])
+    named = r"all was run but for 2 that came to nothing, gcn on cora, seed 0: the loss was .*; gcn on cora, seed 1: "
+    with pytest.raises(InputError, match=named):
+        run_missing_nodes(cells, store, "quick", data_dir=data, seeds=[0, 1], epochs=3)
+    assert [row.cell.model for row in node_rows(cells, store)] == ["mlp"]
+
+
+def test_what_was_pooled_and_then_smoothed_says_both(data: Path) -> None:
+    graph = load("cora", data)
+    found = fit(method("mlp_pooled_cs"), graph, split_of(graph, 0), small("mlp"), NodeRecipe(epochs=3), seed=0)
+    assert set(found.chosen) == {"pool", "base_validation", "correct_and_smooth"}
 
 
 def test_the_best_sixth_of_a_grid_is_judged_from_every_initialisation(
@@ -510,6 +541,13 @@ def test_what_is_stored_is_shown_without_data_or_training(
         (["--models", "magic"], "unknown method 'magic', expected label_propagation, "),
         (["--models", "labels_pooled_cs"], "unknown method 'labels_pooled_cs', expected label_propagation, "),
         (["--models", "gcn_cs_cs"], "method 'gcn_cs_cs' has something on top twice"),
+        (["--models", "gcn_cs_pooled"], "method 'gcn_cs_pooled' has something on top twice or out of order"),
+        (["--models", "gcn_x5_crossed"], "only one of _x5 and _crossed"),
+        (["--models", ","], "',' names nothing, expected names separated by commas"),
+        (["--trials", "3"], "--trials is 3 under protocol quick, expected none"),
+        (["--seeds", "1-"], "seeds are '1-', expected numbers such as 0-4 or 0,2"),
+        (["--seeds", "4-0"], "seeds are '4-0', expected a range that rises"),
+        (["--seeds", "0-99999999"], "holds at most 1,000"),
         (["--models", "set_twister_m0_k2"], "unknown method 'set_twister_m0_k2'"),
         (["--protocol", "luck"], "protocol is 'luck', expected one of 'quick', 'paper', 'tuned'"),
     ],

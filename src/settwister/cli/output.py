@@ -12,6 +12,8 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, Ti
 from rich.table import Table
 from rich.text import Text
 
+from settwister.errors import InputError
+
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object and nothing else.")]
 
 
@@ -21,7 +23,12 @@ def listed(given: str | None) -> list[str] | None:
     >>> listed("gcn, mlp,")
     ['gcn', 'mlp']
     """
-    return None if given is None else [part.strip() for part in given.split(",") if part.strip()]
+    if given is None:
+        return None
+    found = [part.strip() for part in given.split(",") if part.strip()]
+    if not found:
+        raise InputError(f"{given!r} names nothing, expected names separated by commas")
+    return found
 
 
 def print_rows(rows: Iterable[dict[str, Any]]) -> None:

@@ -1,5 +1,6 @@
 """``settwister reproduce``: the paper's tables, ours beside the published numbers."""
 
+import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -18,7 +19,7 @@ from settwister.experiments import BUDGETS, TABLES, Cell, Row, RunStore, cells, 
 from settwister.experiments.cells import TableCell
 from settwister.experiments.nodes import ON_TOP, PROTOCOLS, SPLITS, absent, node_cells, node_rows, run_missing_nodes
 from settwister.experiments.nodes.protocol import SEEDS
-from settwister.experiments.nodes.rendering import node_table, settings_tried
+from settwister.experiments.nodes.rendering import by_labels_used, node_table, settings_tried
 from settwister.experiments.page import table_page
 from settwister.experiments.render import (
     LATEX_BOLD,
@@ -39,6 +40,7 @@ COUNTED: dict[str, Callable[[], list[Count]]] = {
     "parameters": paper.parameter_counts,
     "figure1_cost": paper.figure1_counts,
 }
+MOST_SEEDS = 1000
 KNOWN = (*COUNTED, *TABLES, "nodes", "all")
 
 
@@ -114,11 +116,13 @@ def reproduce(
         for option, given in (("protocol", protocol), ("trials", trials), ("splits", splits)):
             if given is not None:
                 raise InputError(f"--{option} is {given} for {name}, expected none: it is for nodes alone")
+    protocol = choice("protocol", protocol or ("paper" if budget == "paper" else "quick"), PROTOCOLS)
+    if trials is not None and protocol == "quick":
+        raise InputError(f"--trials is {trials} under protocol quick, expected none: nothing is searched there")
     counted = [table for table in COUNTED if name in (table, "all")]
     trained = [table for table in TABLES if name in (table, "all")]
     chosen = [cell for t in trained for cell in cells(t, listed(models), listed(tasks))]
     wanted = _seeds(seeds)
-    protocol = choice("protocol", protocol or ("paper" if budget == "paper" else "quick"), PROTOCOLS)
     node_seeds = wanted or list(range(1 if budget == "smoke" else SEEDS))
     if html is not None:
         check_writable(html)
@@ -126,10 +130,11 @@ def reproduce(
     for images in (False, True):
         if some := [cell for cell in chosen if cell.images == images]:
             variants = _digits(data_dir, holdout_digits, stored) if images else []
-            store = RunStore(runs, budget, *variants, *_other_epochs(epochs))
+            store = RunStore(runs, budget, *variants, *_other_epochs(epochs), only_read=stored)
             if not stored:
                 _train(some, store, budget, wanted, epochs, data_dir, holdout_digits)
             found += rows(some, store, budget, wanted)
+            _say_broken(store)
     if name in ("nodes", "all"):
         trained.append("nodes")
         found += _nodes(
@@ -154,11 +159,12 @@ def reproduce(
             of_table = [row for row in found if row.cell.table == t]
             if t == "nodes":
                 below = "\n[dim]({})[/]" if style == TERMINAL_BOLD else " ({})"
-                _print_trained(t, *node_table(of_table, style, below, len(node_seeds)), style)
+                for heading, some_rows in by_labels_used(of_table):
+                    _print_trained(heading, *node_table(some_rows, style, below, len(node_seeds)), style)
                 if tried := settings_tried(of_table, protocol):
                     print(f"% {tried}" if style == LATEX_BOLD else tried)
             else:  # a terminal may be too narrow for a line per model
-                _print_trained(t, *(lines if style == TERMINAL_BOLD else by_model)(of_table, style), style)
+                _print_trained(title(t), *(lines if style == TERMINAL_BOLD else by_model)(of_table, style), style)
     if any(count.ours != count.paper for t in counted for count in counts[t]):
         raise typer.Exit(1)
 
@@ -188,7 +194,7 @@ def _train(
     holdout: bool,
 ) -> None:
     images = {"data_dir": None if data_dir is None else str(data_dir), "holdout": holdout}
-    with _progress_of(store) as tell:
+    with _progress_of() as tell:
         run_missing(chosen, store, budget, seeds=seeds, epochs=epochs, image_options=images, tell=tell)
 
 
@@ -209,12 +215,15 @@ def _nodes(
     budgets = ["smoke", protocol] if budget == "smoke" else [protocol]
     if splits is not None:
         choice("splits", splits, SPLITS)
-    store = RunStore(runs, *budgets, *([f"{splits}-splits"] if splits else []), *_other_epochs(epochs))
+    variants = [*([f"{splits}-splits"] if splits else []), *_other_epochs(epochs)]
+    store = RunStore(runs, *budgets, *variants, only_read=stored)
     if budget == "smoke":
         epochs = epochs or 2
     chosen = node_cells(models, graphs)
     if stored:
-        return node_rows(chosen, store, seeds)
+        found = node_rows(chosen, store, seeds)
+        _say_broken(store)
+        return found
     missing = absent(chosen, data_dir)
     if missing and graphs is not None:
         load(missing[0], data_dir)  # fails, and says where it looked and what to do
@@ -228,7 +237,7 @@ def _nodes(
         if lacking:
             print(f"settwister: {', '.join(lacking)} without {splits} splits, so left out", file=sys.stderr)
         chosen = [cell for cell in chosen if cell.task not in lacking]
-    with _progress_of(store) as tell:
+    with _progress_of() as tell:
         run_missing_nodes(
             chosen,
             store,
@@ -240,12 +249,21 @@ def _nodes(
             splits=splits,
             tell=tell,
         )
+    _say_broken(store)
     return node_rows(chosen, store, seeds)
 
 
+def _say_broken(store: RunStore) -> None:
+    for path in store.broken:
+        became = (
+            f"{path} is not whole, so it is left out" if store.only_read else f"one was not whole and is now {path}"
+        )
+        print(f"settwister: of the run files {became}", file=sys.stderr)
+
+
 @contextmanager
-def _progress_of(store: RunStore) -> Iterator[Callable[[TableCell, int, int, str], None]]:
-    """A bar per cell; afterwards, a word about run files that were not whole."""
+def _progress_of() -> Iterator[Callable[[TableCell, int, int, str], None]]:
+    """A bar per cell."""
     with progress() as bars:
         shown: dict[TableCell, TaskID] = {}
 
@@ -255,8 +273,6 @@ def _progress_of(store: RunStore) -> Iterator[Callable[[TableCell, int, int, str
             bars.update(shown[cell], completed=done, note=note)
 
         yield tell
-    for path in store.set_aside:
-        print(f"settwister: a run file was not whole and is now {path}; it was run again", file=sys.stderr)
 
 
 def _print_counts(name: str, counts: list[Count]) -> None:
@@ -270,9 +286,9 @@ def _print_counts(name: str, counts: list[Count]) -> None:
     )
 
 
-def _print_trained(name: str, header: list[str], body: list[list[str]], style: str) -> None:
+def _print_trained(heading: str, header: list[str], body: list[list[str]], style: str) -> None:
     if style == TERMINAL_BOLD:
-        print_table(title(name), header, [[Text.from_markup(cell) for cell in line] for line in body])
+        print_table(heading, header, [[Text.from_markup(cell) for cell in line] for line in body])
     else:
         print(f"{(markdown if style == MARKDOWN_BOLD else latex)(header, body)}\n")
 
@@ -285,13 +301,13 @@ def _seeds(given: str | None) -> list[int] | None:
     """
     if given is None:
         return None
-    try:
-        found: list[int] = []
-        for part in given.split(","):
-            first, _, last = part.partition("-")
-            found += range(int(first), int(last or first) + 1)
-    except ValueError as error:
-        raise InputError(f"seeds are {given!r}, expected numbers such as 0-4 or 0,2") from error
-    if not found:
-        raise InputError(f"seeds are {given!r}, which names none, expected numbers such as 0-4 or 0,2")
-    return sorted(set(found))
+    found: set[int] = set()
+    for part in given.split(","):
+        ends = re.fullmatch(r"(\d{1,9})(?:-(\d{1,9}))?", part.strip())
+        if ends is None:
+            raise InputError(f"seeds are {given!r}, expected numbers such as 0-4 or 0,2")
+        first, last = int(ends[1]), int(ends[2] or ends[1])
+        if not first <= last < first + MOST_SEEDS:
+            raise InputError(f"seeds are {given!r}, expected a range that rises and holds at most {MOST_SEEDS:,}")
+        found |= set(range(first, last + 1))
+    return sorted(found)

@@ -3,10 +3,12 @@
 from collections.abc import Sequence
 from html import escape
 
-from settwister.experiments.nodes.rendering import node_table
+from settwister.experiments.nodes.rendering import by_labels_used, node_table
 from settwister.experiments.render import lines, name_of, title
 from settwister.experiments.runner import Row
 from settwister.report import html_table, line_chart, page
+
+BOLD = "\0{}\1"  # until the rest is escaped
 
 
 def table_page(rows: Sequence[Row]) -> str:
@@ -14,10 +16,10 @@ def table_page(rows: Sequence[Row]) -> str:
     sections = []
     for name in dict.fromkeys(row.cell.table for row in rows):
         of_table = [row for row in rows if row.cell.table == name]
-        nodes = name == "nodes"
-        header, body = (node_table if nodes else lines)(of_table, "\0{}\1")
-        marked = [[escape(cell).replace("\0", "<strong>").replace("\1", "</strong>") for cell in line] for line in body]
-        sections.append(f"<h2>{escape(title(name))}</h2>{html_table(header, marked, words=1 if nodes else 2)}")
+        if name == "nodes":
+            sections += [_table(heading, *node_table(some, BOLD)) for heading, some in by_labels_used(of_table)]
+        else:
+            sections.append(_table(title(name), *lines(of_table, BOLD), words=2))
         for task in dict.fromkeys(row.cell.task for row in of_table):
             sections.append(_curves(name, task, [row for row in of_table if row.cell.task == task]))
     note = (
@@ -28,11 +30,16 @@ def table_page(rows: Sequence[Row]) -> str:
     return page("Set Twister: the paper's tables, run again", note + "".join(sections))
 
 
+def _table(heading: str, header: list[str], body: list[list[str]], words: int = 1) -> str:
+    marked = [[escape(cell).replace("\0", "<strong>").replace("\1", "</strong>") for cell in line] for line in body]
+    return f"<h2>{escape(heading)}</h2>{html_table(header, marked, words=words)}"
+
+
 def _curves(table: str, task: str, rows: Sequence[Row]) -> str:
     """Validation scores by epoch, averaged over seeds."""
     series = {}
     for row in rows:
-        curves = [run["curves"].get("validation_score", []) for run in row.runs]
+        curves = [run.get("curves", {}).get("validation_score", []) for run in row.runs]
         # Seeds may have stopped at different epochs; the mean goes as far as all of them did.
         series[name_of(row)] = [sum(at) / len(at) for at in zip(*curves, strict=False)]
     mae = rows[0].cell.metric == "mae"

@@ -16,6 +16,8 @@ from settwister.experiments.cells import TableCell
 from settwister.files import check_writable, new_file
 
 FORMAT = 1
+#: tables of estimators: their runs do not say how they were trained
+UNTOLD = ("estimator",)
 
 
 class RunStore:
@@ -25,18 +27,21 @@ class RunStore:
         folder: made when the first run is written.
         budget: runs of different budgets never mix.
         variants: what else sets these runs apart, such as ``"holdout"`` or another number of epochs; part of the path.
+        only_read: leave files that are not whole where they are.
     """
 
-    def __init__(self, folder: str | Path, budget: str, *variants: str) -> None:
+    def __init__(self, folder: str | Path, budget: str, *variants: str, only_read: bool = False) -> None:
         self.folder = Path(folder) / "-".join([budget, *variants])
-        self.set_aside: list[Path] = []
+        self.only_read = only_read
+        #: run files that were not whole, by the names that they have now
+        self.broken: list[Path] = []
 
     def path(self, cell: TableCell, seed: int) -> Path:
         table, task = cell.home
         return self.folder / table / cell.model / task / f"seed-{seed}.json"
 
     def read(self, cell: TableCell, seed: int) -> dict[str, Any] | None:
-        """A finished run, or None; a file that is not a whole run is set aside under another name."""
+        """A finished run, or None; a file that is not a whole run is noted, and set aside under another name."""
         path = self.path(cell, seed)
         if not path.is_file():
             return None
@@ -47,7 +52,7 @@ class RunStore:
         try:
             content = json.loads(text)
             newer = content["format"] > FORMAT
-            whole = content["format"] == FORMAT and isinstance(content["test"], float)
+            whole = content["format"] == FORMAT and _is_whole(content, cell, seed)
         except (ValueError, KeyError, TypeError):
             newer = whole = False
         if newer:
@@ -56,9 +61,10 @@ class RunStore:
                 "or choose another folder with --runs"
             )
         if not whole:
-            aside = path.with_suffix(".broken")
-            path.replace(aside)
-            self.set_aside.append(aside)
+            if not self.only_read:
+                path = path.replace(path.with_suffix(".broken"))
+            if path not in self.broken:
+                self.broken.append(path)
             return None
         return dict(content)
 
@@ -85,6 +91,15 @@ class RunStore:
     def checkpoints(self, cell: TableCell) -> Path:
         """Where an unfinished run of this cell keeps its state."""
         return self.path(cell, 0).parent / "unfinished"
+
+
+def _is_whole(content: dict[str, Any], cell: TableCell, seed: int) -> bool:
+    """Whether a run has what every table reads of it."""
+    numbers = [content["test"]]
+    if cell.table not in UNTOLD:
+        epochs = content.get("epochs", content["recipe"]["epochs"])
+        numbers += [epochs, content["parameters"], content["seconds_per_epoch"]]
+    return content["seed"] == seed and all(type(number) in (int, float) for number in numbers)
 
 
 def machine() -> dict[str, Any]:

@@ -209,8 +209,11 @@ def _key(settings: Settings) -> str:
 
 
 def _write(path: Path | None, trials: list[Trial]) -> None:
+    """Keep these trials, and behind them those that another process has added to the file since it was read."""
     if path is None:
         return
+    ours = {_key(trial.settings) for trial in trials}
+    trials = trials + [trial for trial in read_trials(path) if _key(trial.settings) not in ours]
     content = [{"settings": trial.settings, "validation": trial.score} | trial.facts for trial in trials]
     with new_file(path) as staging:
         staging.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")

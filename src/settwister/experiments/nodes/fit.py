@@ -76,7 +76,8 @@ def fit(
         fitted = _pooled(fitted, parts if method.crossed else parts[:1], opinions, recipe.balanced)
     if method.smoothed:
         chosen = choose_correct_and_smooth(fitted.scores, graph.neighbours, train, validation, balanced=recipe.balanced)
-        fitted.chosen = {"correct_and_smooth": chosen.steps.to_json(), "base_validation": fitted.validation}
+        before = {"base_validation": fitted.validation}  # or that of the networks alone, where they were pooled
+        fitted.chosen = before | fitted.chosen | {"correct_and_smooth": chosen.steps.to_json()}
         fitted.scores, fitted.validation = chosen.scores, chosen.validation
     return fitted
 

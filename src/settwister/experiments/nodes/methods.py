@@ -107,10 +107,17 @@ class Method:
         grid, choices = self._varied_by_the_paper(graph)
         return len(grid) + self._smallest() * (len(choices) - 1)
 
+    def paper_space(self, graph: str) -> Choices:
+        """What the paper varies and what it leaves open, and a single choice of what is given."""
+        return self.grid | self.left_open | {name: (value,) for name, value in self._given_by_the_paper(graph).items()}
+
+    def _given_by_the_paper(self, graph: str) -> Settings:
+        return self.fixed(graph) | ({"scaling": "standard"} if graph in STANDARDISED else {})
+
     def _varied_by_the_paper(self, graph: str) -> tuple[list[Settings], list[Settings]]:
         """The combinations of its grid, and of what it leaves open."""
-        fixed = self.fixed(graph) | ({"scaling": "standard"} if graph in STANDARDISED else {})
-        return [fixed | one for one in _combinations(self.grid, fixed)], _combinations(self.left_open, fixed)
+        given = self._given_by_the_paper(graph)
+        return [given | one for one in _combinations(self.grid, given)], _combinations(self.left_open, given)
 
     def _smallest(self) -> int:
         """How many settings of the grid are of the smallest network: they come first."""
@@ -262,8 +269,11 @@ def _composed(name: str) -> Method:
             f"set_twister_m4_k3 (any M and k), with any of {', '.join(f'_{one}' for one in ON_TOP)} behind it"
         )
     on_top = found["on_top"].split("_")[1:]
-    if len(set(on_top)) < len(on_top):
-        raise InputError(f"method {name!r} has something on top twice, expected each of _{', _'.join(ON_TOP)} once")
+    if on_top != [one for one in ON_TOP if one in on_top] or {"x5", "crossed"} <= set(on_top):
+        raise InputError(
+            f"method {name!r} has something on top twice or out of order, expected each of _{', _'.join(ON_TOP)} at "
+            "most once and in this order, and only one of _x5 and _crossed, which are both five networks"
+        )
     for one in on_top:
         network = replace(network, base=found["network"], **ON_TOP[one])
     return network

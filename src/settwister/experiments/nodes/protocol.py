@@ -23,6 +23,7 @@ from settwister.experiments.runner import Row
 from settwister.experiments.store import RunStore
 from settwister.graphs import Graph, Split, available, load, random_split
 from settwister.training.node_recipe import NodeRecipe
+from settwister.training.node_trainer import DivergedError
 from settwister.training.search import Settings, Space, as_json, at_most, best_of, best_of_finalists, sampled_search
 
 PROTOCOLS = ("quick", "paper", "tuned")
@@ -98,14 +99,19 @@ def run_missing_nodes(
     store.check_writable()
     wanted = list(range(SEEDS)) if seeds is None else list(seeds)
     graph: Graph | None = None
+    diverged: list[str] = []
     for cell in cells:
         done = _of_one_search(run for seed in wanted if (run := store.read(cell, seed)) is not None)
-        missing = [seed for seed in wanted if not _is_done(done.get(seed), trials)]
-        if not missing:
+        if all(_is_done(done.get(seed), trials) for seed in wanted):
             continue
         if graph is None or graph.name != cell.task:
             graph = load(cell.task, data_dir)
-        _run(cell, graph, store, protocol, missing, epochs, trials, splits, tell)
+        effort = trials  # a search goes on; it never goes back
+        if trials is not None:
+            effort = max([trials, *(run.get("trials", 0) for run in done.values())])
+        diverged += _run(cell, graph, store, protocol, wanted, epochs, effort, splits, tell)
+    if diverged:
+        raise DivergedError(f"all was run but for {len(diverged)} that came to nothing, {'; '.join(diverged)}")
 
 
 def _of_one_search(runs: Iterable[dict[str, Any]]) -> dict[int, dict[str, Any]]:
@@ -146,7 +152,8 @@ def _run(
     trials: int | None,
     splits: str | None,
     tell: Tell,
-) -> None:
+) -> list[str]:
+    """Search, and train those seeds that were not trained with what is found; a sentence for each that diverged."""
     chosen, recipe = method(cell.model), recipe_of(graph, epochs, protocol)
     settings, tried = chosen.defaults | chosen.fixed(graph.name), 0
     searched: dict[str, Any] = {}
@@ -164,9 +171,10 @@ def _run(
             store.search_file(base),
             lambda done, note: tell(cell, done, tried + len(seeds), note),
         )
-        searched = {"space": as_json(_space(method(base.model), protocol))}
+        searched = {"space": as_json(_space(method(base.model), graph, protocol))}
     total = tried + len(seeds)
     tell(cell, tried, total, "")
+    diverged = []
     for done, seed in enumerate(seeds):
         split = split_of(graph, seed, splits)
 
@@ -174,12 +182,18 @@ def _run(
             tell(cell, already, total, f"seed {seed}, epoch {epoch}, {note}")
 
         earlier = store.read(cell, seed)
-        if earlier is not None and earlier["settings"] == settings:
-            store.write(cell, seed, earlier | searched | {"trials": tried})
+        if earlier is not None and earlier.get("settings") == settings:
+            if earlier.get("trials", 0) < tried:
+                store.write(cell, seed, earlier | searched | {"trials": tried})
             continue
-        found = fit(chosen, graph, split, settings, recipe, seed, tell_epoch)
+        try:
+            found = fit(chosen, graph, split, settings, recipe, seed, tell_epoch)
+        except DivergedError as error:
+            diverged.append(f"{cell.model} on {cell.task}, seed {seed}: {error}")
+            continue
         store.write(cell, seed, _content(found, graph, split, seed, settings, recipe) | searched | {"trials": tried})
         tell(cell, tried + done + 1, total, f"seed {seed}, validation {100 * found.validation:.1f}")
+    return diverged
 
 
 def _effort(base: Method, graph: Graph, protocol: str, trials: int | None) -> int:
@@ -190,9 +204,9 @@ def _effort(base: Method, graph: Graph, protocol: str, trials: int | None) -> in
     return whole if trials is None else min(trials, whole)
 
 
-def _space(base: Method, protocol: str) -> Space:
-    """What a search varies."""
-    return base.space if protocol == "tuned" else base.grid | base.left_open
+def _space(base: Method, graph: Graph, protocol: str) -> Space:
+    """What a search varies, and what it takes as given: a single choice."""
+    return base.space if protocol == "tuned" else base.paper_space(graph.name)
 
 
 def _searched(
@@ -206,6 +220,22 @@ def _searched(
     tell: Callable[[int, str], None],
 ) -> Settings:
     """The settings that the protocol's search finds for a method."""
+    found = _best_found(base, graph, split, recipe, protocol, tried, path, tell)
+    if set(found) != set(_space(base, graph, protocol)):
+        raise InputError(f"{path} holds trials of something else: remove it, and the search begins anew")
+    return found
+
+
+def _best_found(
+    base: Method,
+    graph: Graph,
+    split: Split,
+    recipe: NodeRecipe,
+    protocol: str,
+    tried: int,
+    path: Path,
+    tell: Callable[[int, str], None],
+) -> Settings:
     if protocol == "tuned":
         search = sampled_search(base.space, base.starts(graph.name), tried)
         return best_of(search, raced(base, graph, split, recipe, SEARCH_SEED), path, tell, enough=tried)[0]

@@ -6,7 +6,7 @@ from settwister import paper
 from settwister.experiments.nodes.cells import TABLE
 from settwister.experiments.nodes.methods import METHODS, method
 from settwister.experiments.nodes.protocol import SEEDS
-from settwister.experiments.render import name_of, spread, winners
+from settwister.experiments.render import name_of, spread, title, winners
 from settwister.experiments.runner import Row
 from settwister.experiments.statistics import mean_std
 
@@ -32,6 +32,13 @@ def node_table(
     return ["method", *graphs], body
 
 
+def by_labels_used(rows: Sequence[Row]) -> list[tuple[str, list[Row]]]:
+    """Rows to be compared with one another, under their headings: who learns from validation labels stands apart."""
+    parts = {crossed: [row for row in rows if method(row.cell.model).crossed == crossed] for crossed in (False, True)}
+    headings = {False: title(TABLE), True: f"{title(TABLE)}: methods that learn from validation labels, too"}
+    return [(headings[crossed], some) for crossed, some in parts.items() if some]
+
+
 def _place(model: str) -> tuple[int, str]:
     """In the table's order; behind it what the table does not show, by name."""
     shown = list(METHODS)
@@ -44,12 +51,6 @@ def _cell(row: Row | None, style: str, published: str, wanted: int) -> str:
     ours, theirs = style.format(spread(*mean_std(row.scores), row.cell.digits)), row.cell.published()
     shown = ours if theirs is None else ours + published.format(f"{theirs['mean']:.{row.cell.digits}f}")
     return shown if len(row.runs) >= wanted else f"{shown}, {len(row.runs)} of {wanted} runs"
-
-
-def best_published(graphs: Sequence[str]) -> list[str]:
-    """The best number of some of the paper's columns, of methods that it quotes from elsewhere too."""
-    rows = paper.table(TABLE)["rows"]
-    return [f"({max(row[graph]['mean'] for row in rows if row[graph] is not None):.2f})" for graph in graphs]
 
 
 def settings_tried(rows: Sequence[Row], protocol: str) -> str:
