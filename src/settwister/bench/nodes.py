@@ -97,7 +97,7 @@ def _our_epoch(model: NodeModel, graph: Graph, train: Tensor) -> Callable[[], ob
 
 
 def _pyg_epoch(model: nn.Module, x: Tensor, edges: Tensor, y: Tensor, train: Tensor) -> Callable[[], object]:
-    optimiser = torch.optim.Adam(model.parameters(), lr=1e-2, weight_decay=5e-4)
+    optimiser = torch.optim.Adam(model.parameters(), lr=1e-2, weight_decay=5e-4, fused=True)  # as ours
 
     def epoch() -> None:
         optimiser.zero_grad()

@@ -66,11 +66,11 @@ def fetch(downloads: Iterable[Download], folder: Path, check: Callable[[Path], N
             _get(download, staging, tell)
             sums |= {path: sha256(staging / path) for path in download.paths}
         check(staging)
+        with new_file(folder / SUMS) as file:  # first, so that none of the files is ever there without its sum
+            file.write_text("".join(f"{digest}  {path}\n" for path, digest in sums.items()), encoding="ascii")
         for path in sums:
             (folder / path).parent.mkdir(parents=True, exist_ok=True)
             (staging / path).replace(folder / path)
-        with new_file(folder / SUMS) as file:
-            file.write_text("".join(f"{digest}  {path}\n" for path, digest in sums.items()), encoding="ascii")
 
 
 def verify(folder: Path, paths: Iterable[str]) -> None:
