@@ -104,10 +104,10 @@ equal care for every method. Rows of five networks cost five times the others.""
 one the settings found for it. Of GRAND it varies width and rate alone: its steps, samples, dropouts and the rest are
 its authors' for each graph, and on Friendster those for Citeseer. What the paper leaves open is tried with the grid's
 smallest networks, and what is best there is taken with the others. Of DeepSets and Set Twister that is tanh, which it
-has in "most" of its experiments, or relu, and half of the features dropped, or none. Its GCN and GAT are PyG's, whose examples divide every node's features
-by their sum: with and without; layers of these two count the last one. So are they for GRAND, whose authors divide:
-with as many labels as here and the paper's weight decay it then underfits (its search.json has both). Blocks of TK-GCN
-are its authors', on Friendster as many as on PubMed. Collective learning draws anew at every step which 30% of the
+has in "most" of its experiments, or relu, and half of the features dropped, or none. Its GCN and GAT are PyG's, whose
+examples divide every node's features by their sum: with and without; layers of these two count the last one. So are
+they for GRAND, whose authors divide: with as many labels as here and the paper's weight decay it then underfits (its
+search.json has both). Blocks of TK-GCN are its authors', on Friendster as many as on PubMed. Collective learning draws anew at every step which 30% of the
 training labels are shown, and stops each of its ten rounds by validation nodes. On Friendster features are
 standardised.
 
