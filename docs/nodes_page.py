@@ -107,9 +107,9 @@ smallest networks, and what is best there is taken with the others. Of DeepSets 
 has in "most" of its experiments, or relu, and half of the features dropped, or none. Its GCN and GAT are PyG's, whose
 examples divide every node's features by their sum: with and without; layers of these two count the last one. So are
 they for GRAND, whose authors divide: with as many labels as here and the paper's weight decay it then underfits (its
-search.json has both). Blocks of TK-GCN are its authors', on Friendster as many as on PubMed. Collective learning draws anew at every step which 30% of the
-training labels are shown, and stops each of its ten rounds by validation nodes. On Friendster features are
-standardised.
+search.json has both). Blocks of TK-GCN are its authors', on Friendster as many as on PubMed. Collective
+learning draws anew at every step which 30% of the training labels are shown, and stops each of its ten rounds by
+validation nodes. On Friendster features are standardised.
 
 The paper's number for TK-GCN on PubMed is far below ours, which has its authors' seven blocks, and close to ours for
 Snowball, the other network of the same authors, without such a setting: the paper may have run that one, or fewer
