@@ -1,10 +1,13 @@
-"""What all tests share: a fixed seed, and hypothesis without deadlines on a noisy machine."""
+"""What tests share: a fixed seed, hypothesis without deadlines on a noisy machine, and a small graph in a folder."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import hypothesis
 import pytest
 import torch
+
+from example_cora import written_cora
 
 hypothesis.settings.register_profile("suite", deadline=None, derandomize=True, max_examples=25)
 hypothesis.settings.load_profile("suite")
@@ -15,3 +18,9 @@ def _seeded() -> Iterator[None]:
     with torch.random.fork_rng():
         torch.manual_seed(0)
         yield
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """A data directory with a small Cora."""
+    return written_cora(tmp_path / "data")

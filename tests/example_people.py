@@ -1,13 +1,11 @@
-"""What the tests of classifiers of tables share: people and who their friends are, and commands run in this process."""
+"""What the tests of classifiers of tables share: people and who their friends are."""
 
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from settwister.cli import main
 from settwister.demo.social import social_tables
 from settwister.estimator import OneHopClassifier
 
@@ -24,18 +22,6 @@ def written(tables: Tables, folder: Path) -> Path:
     for name, table in zip(("people", "friends"), tables, strict=True):
         table.write_parquet(folder / f"{name}.parquet")
     return folder
-
-
-def settwister(*arguments: Any) -> int:
-    """The exit code of a command, in this process."""
-    before, sys.argv = sys.argv, ["settwister", *map(str, arguments)]
-    try:
-        main()
-    except SystemExit as end:
-        return int(end.code or 0)
-    finally:
-        sys.argv = before
-    return 0
 
 
 def fit_arguments(files: Path, *more: Any) -> list[Any]:

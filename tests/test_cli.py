@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from example_people import settwister
+from commands import settwister
 from settwister.paper.cost import Count
 
 

@@ -14,7 +14,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from example_people import PEOPLE, Tables, fit_arguments, replaced, settwister, social, without, written
+from commands import settwister
+from example_people import PEOPLE, Tables, fit_arguments, replaced, social, without, written
 from settwister.estimator import OneHopClassifier, TableClassifier
 from settwister.estimator.comparison import CONTENDERS
 

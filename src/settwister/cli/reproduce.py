@@ -106,8 +106,9 @@ def reproduce(
     datasets says how to get them. Budget quick is the library's defaults; [bold]--protocol paper[/] searches the
     paper's grid first, which takes days unless --trials says how much of it, and [bold]tuned[/] a space of its own.
 
-    Examples: [cyan]settwister reproduce integers --tasks variance --models deepsets,set_twister_m2_k2[/], and to see a
-    table as far as it was run: [cyan]settwister reproduce nodes --protocol paper --stored[/]
+    Example: [cyan]settwister reproduce integers --tasks variance --models deepsets,set_twister_m2_k2[/]
+
+    A table as far as it was run: [cyan]settwister reproduce nodes --protocol paper --stored[/]
     """
     if name not in KNOWN:
         raise InputError(f"unknown table {name!r}, expected one of {', '.join(KNOWN)}")

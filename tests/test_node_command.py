@@ -1,0 +1,112 @@
+"""``settwister reproduce nodes``."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from commands import settwister
+from example_cora import NODES
+from settwister.experiments.nodes import protocol as protocol_module
+from settwister.experiments.nodes.protocol import split_of
+from settwister.graphs import load
+
+
+def test_splits_that_came_with_a_graph(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Their runs have a folder of their own; a graph that lacks them is named."""
+    asked = ["reproduce", "nodes", "--models", "mlp", "--tasks", "cora", "--seeds", "0-1", "--epochs", "2"]
+    places = ["--data-dir", str(data), "--runs", str(tmp_path / "runs"), "--splits"]
+    assert settwister(*asked, *places, "geom") == 2
+    assert "splits are 'geom', which cora lacks (it has none of its own)" in capsys.readouterr().err
+    assert settwister(*asked, *places, "../elsewhere") == 2
+    assert "splits is '../elsewhere', expected one of 'geom', 'public'" in capsys.readouterr().err
+    path = data / "cora" / "cora.npz"
+    parts = np.arange(NODES) % 3 == np.arange(3)[:, None]
+    masks = {f"geom_{name}_mask": part for name, part in zip(("train", "val", "test"), parts, strict=True)}
+    with np.load(path) as content:
+        np.savez(path, **dict(content), **masks)
+    graph = load("cora", data)
+    assert split_of(graph, 5, "geom") is graph.splits["geom"][0]
+    assert len(split_of(graph, 5).test) == NODES // 5
+    assert settwister(*asked, *places, "geom") == 0
+    assert settwister("reproduce", "integers", "--splits", "geom") == 2
+    assert "--splits is geom for integers, expected none: it is for nodes alone" in capsys.readouterr().err
+    run = json.loads((tmp_path / "runs/quick-geom-splits-2-epochs/nodes/mlp/cora/seed-1.json").read_text())
+    assert run["split"] == {"train": NODES // 3, "validation": NODES // 3, "test": NODES // 3}
+
+
+def test_reproduce_nodes(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ["reproduce", "nodes", "--budget", "smoke", "--models", "gcn,set_twister_plus,label_propagation"]
+    places = ["--data-dir", str(data), "--runs", str(tmp_path / "runs"), "--html", str(tmp_path / "page.html")]
+    assert settwister(*asked, *places, "--json") == 0
+    out = capsys.readouterr()
+    rows = json.loads(out.out)["rows"]
+    assert [(row["model"], row["task"]) for row in rows] == [
+        ("gcn", "cora"), ("label_propagation", "cora"), ("set_twister_plus", "cora"),
+    ]  # fmt: skip
+    assert rows[0]["paper_mean"] == 88.39
+    assert rows[0]["metric"] == "acc"
+    assert rows[0]["test_metrics"]["accuracy"] == rows[0]["mean"]
+    assert set(rows[0]["test_metrics"]) == {"accuracy", "balanced_accuracy", "macro_f1"}
+    assert "friendster, pubmed, citeseer, arxiv, wikics not in the data directory" in out.err
+    assert "GCN" in (tmp_path / "page.html").read_text()
+    assert settwister(*asked, *places) == 0
+    printed = capsys.readouterr().out
+    assert "(88.39)" in printed
+    assert "of 1 runs" not in printed, "a smoke run is one run"
+    assert settwister(*asked, *places, "--seeds", "0-1", "--stored", "--markdown") == 0
+    assert "(88.39), 1 of 2 runs |" in capsys.readouterr().out
+
+
+def test_what_is_stored_is_shown_without_data_or_training(
+    data: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """And where there is nothing, or nothing of what is asked for, it says so."""
+    asked = ["reproduce", "nodes", "--budget", "smoke", "--models", "gcn", "--runs", str(tmp_path / "runs")]
+    assert settwister(*asked, "--stored") == 2
+    assert "runs holds no such run of nodes: leave --stored out" in capsys.readouterr().err
+    assert not (tmp_path / "runs").exists()
+    assert settwister(*asked, "--data-dir", str(data), "--json") == 0
+    trained = capsys.readouterr().out
+    monkeypatch.setattr(protocol_module, "fit", None)
+    monkeypatch.delenv("SETTWISTER_DATA", raising=False)
+    assert settwister(*asked, "--stored", "--json") == 0
+    out = capsys.readouterr()
+    assert (out.out, out.err) == (trained, "")
+    assert settwister(*asked, "--stored", "--seeds", "7") == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--tasks", "pubmed"], "pubmed"),
+        (["--tasks", "karate"], "table 'nodes' has no task 'karate', expected one of friendster"),
+        (["--models", "magic"], "unknown method 'magic', expected label_propagation, "),
+        (["--models", "labels_pooled_cs"], "unknown method 'labels_pooled_cs', expected label_propagation, "),
+        (["--models", "gcn_cs_cs"], "method 'gcn_cs_cs' has something on top twice"),
+        (["--models", "gcn_cs_pooled"], "method 'gcn_cs_pooled' has something on top twice or out of order"),
+        (["--models", "gcn_x5_crossed"], "only one of _x5 and _crossed"),
+        (["--models", ","], "',' names nothing, expected names separated by commas"),
+        (["--trials", "3"], "--trials is 3 under protocol quick, expected none"),
+        (["--seeds", "1-"], "seeds are '1-', expected numbers such as 0-4 or 0,2"),
+        (["--seeds", "4-0"], "seeds are '4-0', expected a range that rises"),
+        (["--seeds", "0-99999999"], "holds at most 1,000"),
+        (["--models", "set_twister_m0_k2"], "unknown method 'set_twister_m0_k2'"),
+        (["--protocol", "luck"], "protocol is 'luck', expected one of 'quick', 'paper', 'tuned'"),
+    ],
+)
+def test_bad_requests_are_named(
+    arguments: list[str],
+    message: str,
+    data: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert settwister("reproduce", "nodes", *arguments, "--data-dir", str(data), "--runs", str(tmp_path / "runs")) == 2
+    out = capsys.readouterr()
+    assert message in out.err
+    assert not (tmp_path / "runs").exists()
