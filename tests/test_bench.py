@@ -8,6 +8,8 @@ from settwister.bench import sets as bench_sets
 from settwister.bench import twist as bench_twist
 from settwister.bench.timing import Part, Row, best_times, compare
 from settwister.functional import multisets, num_multisets, twist
+from settwister.nn.nodes import OneHopSetTwister
+from settwister.training.node_trainer import predict_nodes
 
 
 def measured(parts: list[Part]) -> list[Row]:
@@ -52,6 +54,18 @@ def test_nodes_are_measured_against_pyg(monkeypatch: pytest.MonkeyPatch) -> None
     assert rows[0].name == "Set Twister's epoch, cora-sized"
     assert (rows[-1].ratio, rows[-1].other) == (None, None)
     assert rows[-2].ratio is not None
+
+
+def test_growing_graphs_are_asked_about_the_same_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(bench_nodes, "GROWTH", (2_000, 3_000))
+    model = OneHopSetTwister(bench_nodes.FEATURES, 2, (8,), (8,))
+    said = []
+    for nodes in bench_nodes.GROWTH:
+        graph, asked = bench_nodes.grown(nodes)
+        assert graph.num_nodes == nodes
+        assert len(asked.unique()) == bench_nodes.ASKED
+        said.append(predict_nodes(model, graph.x, graph.neighbours, asked))
+    torch.testing.assert_close(*said)
 
 
 def test_runs_take_turns_and_the_best_counts() -> None:

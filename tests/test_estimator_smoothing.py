@@ -14,7 +14,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from example_graph import CLASSES, NODES, Example, example, named, refusal, tiny
 from settwister import InputError
 from settwister.estimator import CorrectAndSmooth, OneHopClassifier
-from settwister.training.correct_and_smooth import CorrectAndSmooth as Steps
+from settwister.training.correct_and_smooth import Steps
 
 
 @pytest.fixture(scope="module")

@@ -4,12 +4,14 @@ from collections import defaultdict
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as some
 
 from graph_files import dense, pairs, refusal
+from settwister.functional import Csr
 from settwister.graphs import Graph, from_pyg, neighbour_sets
 
 
@@ -83,10 +85,23 @@ def test_unknown_labels_are_negative_and_not_labelled() -> None:
         ((torch.ones(2, 1), [[0.5], [1.0]], [0, 1]), "edges are float32 of shape (2, 1), expected whole numbers"),
         ((torch.ones(2, 1), [[0], [1]], [0]), "y has shape (1,), expected (2,)"),
         ((torch.ones(0, 1), [[], []], []), "x has 0 rows"),
+        ((torch.ones(2), [[0], [1]], [0, 1]), "x is float32 of shape (2,), expected real numbers of shape (nodes, fea"),
+        ((torch.ones(2, 1).to_sparse(), [[0], [1]], [0, 1]), "or a Csr where most are 0"),
+        ((torch.ones(2, 1) * 1j, [[0], [1]], [0, 1]), "x is complex64 of shape (2, 1), expected real numbers"),
     ],
 )
 def test_bad_graphs_are_refused(arguments: tuple[Any, ...], sentence: str) -> None:
     assert sentence in refusal(lambda: Graph.make(*arguments))
+
+
+@pytest.mark.parametrize("kind", [np.float64, np.int64, np.uint8, np.bool_])
+def test_features_of_any_type_become_what_models_read(kind: Any) -> None:
+    x = np.eye(3).astype(kind)
+    stored = Csr.from_pairs(torch.arange(3), torch.arange(3), 3, 3, torch.ones(3, dtype=torch.float64))
+    for features in (x, torch.from_numpy(x), stored):
+        graph = Graph.make(features, [[0, 1], [1, 2]], [0, 1, 0])
+        assert dense(graph.x).dtype == torch.float32
+        assert torch.equal(dense(graph.x), torch.eye(3))
 
 
 def test_data_of_pyg_becomes_a_graph() -> None:

@@ -327,4 +327,4 @@ def test_features_are_read_in_blocks(path: Path, monkeypatch: pytest.MonkeyPatch
 
 def test_without_h5py_the_sentence_says_what_to_install(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "h5py", None)
-    assert "this is HDF5, which needs h5py: pip install 'settwister[graphs]'" in refused(path)
+    assert "HDF5 needs h5py, which is not installed: pip install 'settwister[graphs]'" in refused(path)

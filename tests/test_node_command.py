@@ -1,6 +1,8 @@
 """``settwister reproduce nodes``."""
 
 import json
+import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +11,7 @@ import pytest
 from commands import settwister
 from example_cora import NODES
 from settwister.experiments.nodes import protocol as protocol_module
+from settwister.experiments.nodes.methods import METHODS
 from settwister.experiments.nodes.protocol import split_of
 from settwister.graphs import load
 
@@ -57,6 +60,34 @@ def test_reproduce_nodes(data: Path, tmp_path: Path, capsys: pytest.CaptureFixtu
     assert "of 1 runs" not in printed, "a smoke run is one run"
     assert settwister(*asked, *places, "--seeds", "0-1", "--stored", "--markdown") == 0
     assert "(88.39), 1 of 2 runs |" in capsys.readouterr().out
+
+
+def test_what_diverges_does_not_hide_the_rest(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(METHODS, "gcn", replace(METHODS["gcn"], defaults=dict(width=8, rate=1e30)))
+    asked = ["reproduce", "nodes", "--models", "gcn,label_propagation", "--tasks", "cora", "--seeds", "0"]
+    page = tmp_path / "page.html"
+    places = ["--data-dir", str(data), "--runs", str(tmp_path / "runs"), "--html", str(page)]
+    assert settwister(*asked, *places) == 2
+    out = capsys.readouterr()
+    assert "Label propagation" in out.out
+    assert "Label propagation" in page.read_text()
+    assert "all was run but for 1 that came to nothing, gcn on cora, seed 0: the loss was" in out.err
+
+
+def test_a_missing_package_is_named(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "torch_geometric", None)
+    places = ["--data-dir", str(data), "--runs", str(tmp_path / "runs")]
+    for asked, what in (
+        (["reproduce", "nodes", "--models", "gat", *places], "GAT"),
+        (["bench", "nodes"], "bench nodes"),
+    ):
+        assert settwister(*asked) == 2
+        expected = f"{what} needs torch_geometric, which is not installed: pip install 'settwister[pyg]'"
+        assert expected in capsys.readouterr().err
 
 
 def test_what_is_stored_is_shown_without_data_or_training(

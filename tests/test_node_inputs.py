@@ -195,7 +195,8 @@ def test_nodes_without_features(name: str) -> None:
     x[::4] = 0
     x[:, 2] = 0
     dense, stored = (said(name, Graph.make(one, edges(), labels())) for one in (x, sparse(x)))
-    assert dense.shape == stored.shape
+    if METHODS[name].build is None:  # of all others, dropout draws for stored and for all values are not the same
+        torch.testing.assert_close(dense, stored)
 
 
 # ---- all of it at once ----------------------------------------------------------------------------------------------

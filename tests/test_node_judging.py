@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 import torch
 
+from settwister.errors import DivergedError
 from settwister.experiments.nodes import METHODS
 from settwister.experiments.nodes import judging as judging_module
 from settwister.experiments.nodes.fit import Fitted
 from settwister.experiments.nodes.judging import judged, raced, resplits
 from settwister.graphs import Split, random_split
 from settwister.training.node_recipe import NodeRecipe
-from settwister.training.node_trainer import DivergedError
 from settwister.training.search import Log, Trial, best_of, best_of_finalists, grid_search, read_trials, sampled_search
 
 SMALL = random_split(torch.arange(300), seed=0)
@@ -140,6 +140,26 @@ def test_two_searches_of_one_file_keep_each_other_s_trials(tmp_path: Any) -> Non
 
     assert best_of(grid_search(grids[0]), disturbed, path)[0] == {"a": 2}
     assert [trial.settings["a"] for trial in read_trials(path)] == [1, 2, 3]
+
+
+def test_further_scores_of_another_process_stay(tmp_path: Any) -> None:
+    """A search that began before another one had judged its finalists, and writes after it."""
+    path = tmp_path / "search.json"
+    score = lambda settings, earlier: (settings["a"] / 10, {})  # noqa: E731
+    grid = [{"a": 1}, {"a": 2}]
+    _, trials = best_of(grid_search(grid), score, path)
+
+    def disturbed(settings: dict[str, Any], earlier: Sequence[Trial]) -> tuple[float, dict[str, Any]]:
+        best_of_finalists(trials, 2, [score] * 3, path)
+        return 0.3, {}
+
+    best_of(grid_search([*grid, {"a": 3}]), disturbed, path)
+    assert [len(trial.facts.get("further", [])) for trial in read_trials(path)] == [3, 3, 0]
+
+
+def test_a_search_in_which_nothing_trains(tmp_path: Any) -> None:
+    with pytest.raises(DivergedError, match="none of 2 settings could be trained to the end"):
+        best_of(grid_search([{"a": 1}, {"a": 2}]), lambda settings, earlier: (None, {}), tmp_path / "search.json")
 
 
 def test_a_finished_search_is_read_from_its_file(tmp_path: Any) -> None:

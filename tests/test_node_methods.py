@@ -15,6 +15,7 @@ from settwister.experiments import RunStore
 from settwister.experiments.nodes import METHODS, NodeCell, node_cells, run_missing_nodes
 from settwister.experiments.nodes import methods as methods_module
 from settwister.experiments.nodes.fit import crossed, fit, metrics
+from settwister.experiments.nodes.judging import judged, raced
 from settwister.experiments.nodes.methods import method
 from settwister.experiments.nodes.protocol import split_of
 from settwister.experiments.render import name_of
@@ -51,6 +52,19 @@ def test_no_method_sees_test_labels(data: Path, name: str) -> None:
     assert torch.equal(again.scores, honest.scores)
     other = fit(way, graph, split, small(name), recipe, seed=2)
     assert way.build is None or not torch.equal(other.scores, honest.scores)
+
+
+@pytest.mark.parametrize("judge", [judged, raced])
+def test_no_search_sees_test_labels(data: Path, judge: Any) -> None:
+    graph = load("cora", data)
+    split = split_of(graph, 0)
+    garbage = graph.y.clone()
+    garbage[split.test] = (garbage[split.test] + 1) % 3
+    recipe = NodeRecipe(epochs=3, balanced=True)
+    honest, blind = (
+        judge(METHODS["mlp"], one, split, recipe, 1)(small("mlp"), []) for one in (graph, replace(graph, y=garbage))
+    )
+    assert honest == blind
 
 
 def test_every_method_learns_what_is_easy(data: Path) -> None:

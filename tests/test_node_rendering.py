@@ -33,7 +33,8 @@ def test_a_line_per_method_and_a_column_per_graph_as_the_paper_has_them() -> Non
 
 def test_effort_stands_beside_the_table() -> None:
     assert settings_tried(ROWS, "paper") == (
-        "Settings tried per method, on split 0: friendster: 30 of 54 for Set Twister (M=2, k=2). "
+        "Settings tried per method, on split 0 (of random splits: most nodes that the others test are among those "
+        "known there): friendster: 30 of 54 for Set Twister (M=2, k=2). "
         "cora: 8 of 21 for GCN, gcn_x5; 54 of 54 for Set Twister (M=2, k=2)."
     )
     assert "cora: 8 for GCN, gcn_x5; 54 for" in settings_tried(ROWS, "tuned")

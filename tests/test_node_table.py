@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from example_cora import proposed
-from settwister.errors import InputError
+from settwister.errors import DivergedError, InputError
 from settwister.experiments import RunStore
 from settwister.experiments.nodes import METHODS, NodeCell, node_cells, node_rows, run_missing_nodes
 from settwister.experiments.nodes import judging as judging_module
@@ -140,6 +140,32 @@ def test_a_run_that_diverges_is_named_and_the_others_are_made(
     with pytest.raises(InputError, match=named):
         run_missing_nodes(cells, store, "quick", data_dir=data, seeds=[0, 1], epochs=3)
     assert [row.cell.model for row in node_rows(cells, store)] == ["mlp"]
+
+
+def test_a_method_of_which_no_settings_train_is_named_and_the_others_are_made(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(
+        methods_module.METHODS, "gcn", replace(METHODS["gcn"], grid=dict(layers=(2,), width=(8,), rate=(1e30,)))
+    )
+    store, cells = RunStore(tmp_path / "runs", "paper"), node_cells(["gcn", "label_propagation"], ["cora"])
+    with pytest.raises(DivergedError, match="1 that came to nothing, gcn on cora: none of 2 settings could be trained"):
+        run_missing_nodes(cells, store, "paper", data_dir=data, seeds=[0], epochs=3)
+    assert [row.cell.model for row in node_rows(cells, store)] == ["label_propagation"]
+
+
+def test_the_space_of_a_run_is_that_of_its_search(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the grid has grown, and what was found by it stays the best."""
+    grid = dict(layers=(2,), width=(8,), rate=(1e-2,))
+    monkeypatch.setitem(methods_module.METHODS, "mlp", replace(METHODS["mlp"], grid=grid))
+    store, cell = RunStore(tmp_path / "runs", "paper"), NodeCell("mlp", "cora")
+    run_missing_nodes([cell], store, "paper", data_dir=data, seeds=[0], epochs=1)
+    before = store.read(cell, 0)
+    assert before is not None
+    assert before["space"] == {"layers": [2], "width": [8], "rate": [1e-2]}
+    store.write(cell, 0, before | {"space": {}})
+    run_missing_nodes([cell], store, "paper", data_dir=data, seeds=[0, 1], epochs=1)
+    assert store.read(cell, 0) == before
 
 
 def test_the_best_sixth_of_a_grid_is_judged_from_every_initialisation(

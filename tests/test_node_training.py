@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from example_nodes import CLASSES, FEATURES, MODELS, NODES, ONE_HOP, example, parts
-from settwister.errors import InputError
+from settwister.errors import DivergedError, InputError
 from settwister.functional.propagation import (
     NORMALISATIONS,
     label_propagation,
@@ -22,13 +22,14 @@ from settwister.nn.nodes import (
     OneHopDeepSets,
     OneHopSetTwister,
 )
-from settwister.training.collective import train_collective
-from settwister.training.correct_and_smooth import ALPHAS, CorrectAndSmooth, Step, choose_correct_and_smooth
+from settwister.training import node_trainer as node_trainer_module
+from settwister.training.collective import CollectiveRound, train_collective
+from settwister.training.correct_and_smooth import ALPHAS, Step, Steps, choose_correct_and_smooth
 from settwister.training.node_recipe import NodeRecipe
 from settwister.training.node_trainer import (
-    DivergedError,
     Labelled,
     NodeRun,
+    NodeTrained,
     class_weights,
     predict_nodes,
     score,
@@ -121,7 +122,7 @@ def test_validation_labels_do_not_leak_where_nothing_is_chosen_by_them(graph: Gr
     """Of what comes on top of a model: collective learning of fixed length, fixed steps of correct and smooth."""
     split = random_split(graph.labelled, seed=0)
     base = torch.rand(NODES, CLASSES, generator=torch.Generator().manual_seed(1)).softmax(-1)
-    steps = CorrectAndSmooth(Step("DAD", 0.8), Step("DA", 0.6))
+    steps = Steps(Step("DAD", 0.8), Step("DA", 0.6))
 
     def found(y: Tensor) -> list[Tensor]:
         train, _ = parts(graph, y)
@@ -228,6 +229,62 @@ def test_minibatches_train(graph: Graph) -> None:
         train_nodes(MODELS["gcn"](), graph.x, graph.neighbours, train, None, recipe)
 
 
+def test_many_validation_nodes_are_judged_in_parts(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    train, validation = parts(graph)
+    recipe, found = NodeRecipe(epochs=3, batch=8), []
+    for at_once in (1_000, len(validation) // 3):
+        monkeypatch.setattr(node_trainer_module, "EVALUATE_AT_ONCE", at_once)
+        torch.manual_seed(0)
+        model = OneHopSetTwister(FEATURES, CLASSES, (8,), (8,))
+        found.append(train_nodes(model, graph.x, graph.neighbours, train, validation, recipe).curves)
+    assert found[0]["train_loss"] == found[1]["train_loss"]
+    assert found[0]["validation_loss"] == pytest.approx(found[1]["validation_loss"])
+
+
+@pytest.mark.parametrize(
+    ("nodes", "labels", "sentence"),
+    [
+        ([0, NODES], [0, 1], f"node {NODES} among the labelled nodes, expected ids from 0 to {NODES - 1}"),
+        ([-1, 2], [0, 1], "node -1 among the labelled nodes"),
+        (
+            [0, 1],
+            [0, CLASSES],
+            f"label {CLASSES} among the labelled nodes, expected labels below the {CLASSES} classes",
+        ),
+    ],
+)
+def test_labelled_nodes_that_do_not_fit_are_named(
+    graph: Graph, nodes: list[int], labels: list[int], sentence: str
+) -> None:
+    odd, (train, validation) = Labelled(torch.tensor(nodes), torch.tensor(labels)), parts(graph)
+    for pair in ((odd, validation), (train, odd)):
+        with pytest.raises(InputError, match=sentence):
+            train_nodes(MODELS["mlp"](), graph.x, graph.neighbours, *pair, NodeRecipe(epochs=1))
+
+
+def test_collective_learning_tells_of_all_its_rounds(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that diverges is the last of them; what the others found stays."""
+    train, validation = parts(graph)
+    model = NodeMLP(FEATURES + CLASSES, CLASSES, (4,))
+    found = train_collective(model, graph.x, graph.neighbours, train, validation, NodeRecipe(epochs=3), rounds=4)
+    assert {len(curve) for curve in found.curves.values()} == {12}
+    assert 1 <= found.best_epoch <= 12
+    real, begun = CollectiveRound.run, []
+
+    def run(self: CollectiveRound) -> NodeTrained:
+        begun.append(self)
+        if len(begun) == 3:
+            raise DivergedError("the loss was nan in epoch 2")
+        return real(self)
+
+    monkeypatch.setattr(CollectiveRound, "run", run)
+    found = train_collective(model, graph.x, graph.neighbours, train, validation, NodeRecipe(epochs=3), rounds=4)
+    assert (len(begun), len(found.curves["train_loss"])) == (3, 6)
+    begun[:] = [None, None]
+    with pytest.raises(DivergedError):
+        train_collective(model, graph.x, graph.neighbours, train, validation, NodeRecipe(epochs=3))
+
+
 def test_collective_learning_never_shows_a_target(graph: Graph) -> None:
     """What is shown at a step and what the loss is over do not meet, and together they are the training nodes."""
     train, validation = parts(graph)
@@ -282,7 +339,7 @@ def test_correct_and_smooth_is_chosen_on_validation(graph: Graph) -> None:
     chosen = choose_correct_and_smooth(base, graph.neighbours, train, validation)
     assert chosen.validation == score(chosen.scores[validation.nodes].argmax(1), validation.labels, balanced=False)
     torch.testing.assert_close(chosen.steps(base, train, graph.neighbours), chosen.scores)
-    for steps in (CorrectAndSmooth(None, None), CorrectAndSmooth(Step("DAD", 0.8), Step("DA", 0.8))):
+    for steps in (Steps(None, None), Steps(Step("DAD", 0.8), Step("DA", 0.8))):
         scores = steps(base, train, graph.neighbours)
         assert chosen.validation >= score(scores[validation.nodes].argmax(1), validation.labels, balanced=False)
 
@@ -303,8 +360,8 @@ def test_the_choice_is_that_of_trying_one_after_the_other(
     train, validation = parts(graph)
     base = torch.rand(NODES, CLASSES, generator=torch.Generator().manual_seed(0)).softmax(1)
     options = [None, *(Step(kind, alpha) for alpha in ALPHAS for kind in NORMALISATIONS)]
-    best: tuple[float, CorrectAndSmooth | None] = (-1.0, None)
-    for steps in (CorrectAndSmooth(first, second) for first in options for second in options):
+    best: tuple[float, Steps | None] = (-1.0, None)
+    for steps in (Steps(first, second) for first in options for second in options):
         found = steps(base, train, graph.neighbours)[validation.nodes].argmax(1)
         reached = score(found, validation.labels, balanced=True)
         best = (reached, steps) if reached > best[0] else best

@@ -151,7 +151,7 @@ def test_what_is_no_table(tmp_path: Path) -> None:
 def test_without_the_extra(monkeypatch: pytest.MonkeyPatch, package: str) -> None:
     frame = pl.DataFrame({"a": [1.0, 2.0]})
     monkeypatch.setitem(sys.modules, package, None)
-    expected = f"tables need {package}, which is not installed: pip install 'settwister[tables]'"
+    expected = f"a table needs {package}, which is not installed: pip install 'settwister[tables]'"
     assert refusal(lambda: TableEncoder().fit(frame)) == expected
     if package in ("polars", "pyarrow"):
         assert refusal(lambda: read_table("t.csv")) == expected

@@ -1,4 +1,4 @@
-"""The one exception that a caller's mistake raises."""
+"""What is raised where something given cannot be used."""
 
 
 class InputError(ValueError):
@@ -7,3 +7,7 @@ class InputError(ValueError):
     The message is one sentence: what was given, what was expected, what to do. The command line prints it
     and exits with code 2.
     """
+
+
+class DivergedError(InputError):
+    """A training whose loss is no longer a number."""

@@ -3,16 +3,19 @@
 from collections.abc import Callable
 from functools import partial
 
+import numpy as np
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from settwister.bench.timing import Part, Row, best_times, compare
+from settwister.extras import needs
 from settwister.functional.neighbour_sum import neighbour_sum
 from settwister.graphs import Graph, available, load, random_split
-from settwister.graphs.synthetic import stand_in
+from settwister.graphs.synthetic import power_law_edges, stand_in
 from settwister.nn.features import dense
 from settwister.nn.nodes import GCN, NodeBatch, NodeModel, OneHopSetTwister
+from settwister.tasks.streams import stream
 from settwister.training.node_recipe import NodeRecipe
 from settwister.training.node_trainer import Labelled, NodeRun, predict_nodes
 
@@ -26,12 +29,13 @@ SIZES = {
 }
 GROWTH = (10_000, 100_000, 1_000_000, 10_000_000)
 ASKED = 1_000  # nodes that are predicted
-DEGREE = 10
+DEGREE, FEATURES = 10, 16
 GCN_LARGEST = 1_000_000  # a full-graph pass over more nodes than this takes minutes
 
 
 def parts(rounds: int = 20) -> list[Part]:
     """Epochs and neighbour sums against PyG's, then inference as the graph grows."""
+    needs("bench nodes", "pyg", "torch_geometric")
     graphs = [partial(_against_pyg, name, rounds) for name in SIZES]
     return [*graphs, *(partial(_inference, nodes, max(2, rounds // 4)) for nodes in GROWTH)]
 
@@ -122,14 +126,30 @@ def _sums(graph: Graph, rounds: int) -> Row:
     return compare(times, *times)
 
 
+def grown(nodes: int) -> tuple[Graph, Tensor]:
+    """A graph of so many nodes, and 1,000 of them that have the same features and the same neighbours in each.
+
+    They and 9,000 others, among which their neighbours are, lie scattered among the nodes of the graph.
+    """
+    kept, added, few = stream(0, "kept"), stream(0, "added"), GROWTH[0]
+    places = added.permutation(nodes)
+    edges = places[:few][power_law_edges(kept, few, few * DEGREE // 2)]
+    x = added.standard_normal((nodes, FEATURES), dtype=np.float32)
+    x[places[:few]] = kept.standard_normal((few, FEATURES), dtype=np.float32)
+    if nodes > few:
+        more = power_law_edges(added, nodes - few, (nodes - few) * DEGREE // 2)
+        edges = np.concatenate([edges, places[few:][more]], axis=1)
+    graph = Graph.make(torch.from_numpy(x), edges, np.zeros(nodes, np.int64), num_classes=2)
+    return graph, torch.from_numpy(places[:ASKED])
+
+
 def _inference(nodes: int, rounds: int) -> list[Row]:
     """Predicting 1,000 nodes: one hop reads their neighbourhoods, a GCN of two layers passes over the graph."""
-    graph = stand_in(nodes, nodes * DEGREE // 2, 16, 2, name=f"{nodes:,} nodes")
-    asked = torch.randperm(nodes)[:ASKED]
-    ours = OneHopSetTwister(16, 2, (64,), (64,))
+    graph, asked = grown(nodes)
+    ours = OneHopSetTwister(FEATURES, 2, (64,), (64,))
     runs = {"ours": partial(predict_nodes, ours, graph.x, graph.neighbours, asked)}
     if nodes <= GCN_LARGEST:
-        gcn = GCN(16, 2, 64)
+        gcn = GCN(FEATURES, 2, 64)
         prepared = gcn.prepare(NodeBatch(graph.x, graph.neighbours))
         gcn.eval()
         runs["gcn"] = partial(gcn.probabilities, prepared)

@@ -14,7 +14,7 @@ from rich.text import Text
 from settwister import paper
 from settwister._checks import choice
 from settwister.cli.output import JsonOption, listed, print_rows, print_table, progress
-from settwister.errors import InputError
+from settwister.errors import DivergedError, InputError
 from settwister.experiments import BUDGETS, TABLES, Cell, Row, RunStore, cells, rows, run_missing
 from settwister.experiments.cells import TableCell
 from settwister.experiments.nodes import ON_TOP, PROTOCOLS, SPLITS, absent, node_cells, node_rows, run_missing_nodes
@@ -128,6 +128,7 @@ def reproduce(
     if html is not None:
         check_writable(html)
     found: list[Row] = []
+    came_to_nothing = None
     for images in (False, True):
         if some := [cell for cell in chosen if cell.images == images]:
             variants = _digits(data_dir, holdout_digits, stored) if images else []
@@ -138,9 +139,10 @@ def reproduce(
             _say_broken(store)
     if name in ("nodes", "all"):
         trained.append("nodes")
-        found += _nodes(
+        of_nodes, came_to_nothing = _nodes(
             runs, budget, protocol, listed(models), listed(tasks), node_seeds, epochs, trials, splits, data_dir, stored
         )
+        found += of_nodes
     if stored and trained and not found:
         raise InputError(f"{runs} holds no such run of {name}: leave --stored out, and what is missing is trained")
     if html is not None:
@@ -166,6 +168,8 @@ def reproduce(
                     print(f"% {tried}" if style == LATEX_BOLD else tried)
             else:  # a terminal may be too narrow for a line per model
                 _print_trained(title(t), *(lines if style == TERMINAL_BOLD else by_model)(of_table, style), style)
+    if came_to_nothing is not None:
+        raise came_to_nothing
     if any(count.ours != count.paper for t in counted for count in counts[t]):
         raise typer.Exit(1)
 
@@ -211,8 +215,11 @@ def _nodes(
     splits: str | None,
     data_dir: Path | None,
     stored: bool,
-) -> list[Row]:
-    """Train what is missing of the node table on the graphs that are there, and gather what was found."""
+) -> tuple[list[Row], DivergedError | None]:
+    """Train what is missing of the node table on the graphs that are there, and gather what was found.
+
+    What diverged does not keep the rest from being shown.
+    """
     budgets = ["smoke", protocol] if budget == "smoke" else [protocol]
     if splits is not None:
         choice("splits", splits, SPLITS)
@@ -224,7 +231,7 @@ def _nodes(
     if stored:
         found = node_rows(chosen, store, seeds)
         _say_broken(store)
-        return found
+        return found, None
     missing = absent(chosen, data_dir)
     if missing and graphs is not None:
         load(missing[0], data_dir)  # fails, and says where it looked and what to do
@@ -238,20 +245,24 @@ def _nodes(
         if lacking:
             print(f"settwister: {', '.join(lacking)} without {splits} splits, so left out", file=sys.stderr)
         chosen = [cell for cell in chosen if cell.task not in lacking]
+    diverged = None
     with _progress_of() as tell:
-        run_missing_nodes(
-            chosen,
-            store,
-            protocol,
-            data_dir=data_dir,
-            seeds=seeds,
-            epochs=epochs,
-            trials=trials,
-            splits=splits,
-            tell=tell,
-        )
+        try:
+            run_missing_nodes(
+                chosen,
+                store,
+                protocol,
+                data_dir=data_dir,
+                seeds=seeds,
+                epochs=epochs,
+                trials=trials,
+                splits=splits,
+                tell=tell,
+            )
+        except DivergedError as error:
+            diverged = error
     _say_broken(store)
-    return node_rows(chosen, store, seeds)
+    return node_rows(chosen, store, seeds), diverged
 
 
 def _say_broken(store: RunStore) -> None:

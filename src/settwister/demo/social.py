@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from settwister.tables.extra import needs
+from settwister.extras import needs
 from settwister.tasks.streams import stream
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def social_tables(people: int = 3000, seed: int = 0) -> tuple["polars.DataFrame"
 
     Nothing in a person's own row gives the kind away, and no single friend does: it is about pairs of friends.
     """
-    needs("polars")
+    needs("a table", "tables", "polars")
     import polars as pl
 
     made = stream(seed, "social")

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
 from settwister import files
-from settwister.errors import InputError
+from settwister.errors import DivergedError, InputError
 from settwister.estimator import one_hop_folder, settings
 from settwister.estimator.edges import neighbourhoods
 from settwister.estimator.folder import OURS
@@ -26,7 +26,6 @@ from settwister.functional.neighbour_sum import Csr
 from settwister.nn import nodes
 from settwister.training.node_recipe import AVERAGE, NodeRecipe
 from settwister.training.node_trainer import (
-    DivergedError,
     Labelled,
     NodeTrained,
     member_seed,

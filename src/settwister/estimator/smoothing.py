@@ -19,8 +19,7 @@ from settwister.estimator.inputs import classes, held_back, ids_of, labels, seed
 from settwister.estimator.one_hop import OneHopClassifier
 from settwister.estimator.settings import plain
 from settwister.functional.neighbour_sum import Csr
-from settwister.training.correct_and_smooth import CorrectAndSmooth as Steps
-from settwister.training.correct_and_smooth import choose_correct_and_smooth
+from settwister.training.correct_and_smooth import Steps, choose_correct_and_smooth
 from settwister.training.node_trainer import Labelled, score
 
 

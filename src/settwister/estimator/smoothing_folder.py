@@ -22,8 +22,7 @@ from settwister.estimator import folder_weights as weights
 from settwister.estimator import one_hop_folder
 from settwister.estimator.one_hop import OneHopClassifier
 from settwister.functional.propagation import NORMALISATIONS
-from settwister.training.correct_and_smooth import CorrectAndSmooth as Steps
-from settwister.training.correct_and_smooth import Step
+from settwister.training.correct_and_smooth import Step, Steps
 from settwister.training.node_trainer import Labelled
 
 KEPT = ("num_nodes_", "validation_score_")

@@ -30,7 +30,7 @@ OURS = (DESCRIPTION, "x.npy", "x_*.npy", "y.npy", "neighbours_*.npy", "split_*.n
 LARGEST_DESCRIPTION = 2**20  # bytes
 AT_ONCE = 2**20  # numbers
 PARTS = ("train", "validation", "test")
-WHOLE, REAL = (np.int32, np.int64), (np.float32, np.float64)
+WHOLE, REAL = (np.int32, np.int64), (np.float32,)
 
 
 def save_folder(graph: Graph, path: str | Path, *, force: bool = False) -> None:

@@ -1,6 +1,6 @@
 """A graph for single-hop classification: features, labels, and who is whose neighbour."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import torch
@@ -56,6 +56,7 @@ class Graph:
         """A graph from features, edges and labels.
 
         Args:
+            x: (N, F) features; any numbers, which become 32-bit ones.
             edges: (2, E) pairs source, target, each undirected edge once or twice.
             y: (N,) labels from 0; negative where unknown.
             num_classes: one more than the largest label where left out.
@@ -63,6 +64,7 @@ class Graph:
             loops: keep edges from a node to itself. Duplicates are always one edge.
             weight: (E,) of the edges, see :func:`neighbour_sets`.
         """
+        x = _features(x)
         nodes, width = num_rows(x), num_columns(x)
         if nodes == 0 or width == 0:
             raise InputError(f"x has {nodes} rows and {width} columns, expected at least one node and one feature")
@@ -116,6 +118,19 @@ class Graph:
     def labelled(self) -> Tensor:
         """The nodes whose label is known."""
         return (self.y >= 0).nonzero().squeeze(-1)
+
+
+def _features(x: Any) -> Tensor | Csr:
+    """As numbers of the one type that models read."""
+    if isinstance(x, Csr):
+        return x if x.weight is None else replace(x, weight=x.weight.float())
+    found: Tensor = torch.as_tensor(x)
+    if found.dim() != 2 or found.is_complex() or found.layout != torch.strided:
+        raise InputError(
+            f"x is {str(found.dtype).removeprefix('torch.')} of shape {tuple(found.shape)}, expected real numbers of "
+            "shape (nodes, features), or a Csr where most are 0"
+        )
+    return found.float()
 
 
 def neighbour_sets(

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from settwister.errors import InputError
+from settwister.extras import needs
 from settwister.graphs.limits import check_file, check_shape
 from settwister.graphs.reading import parsed
 
@@ -22,10 +23,9 @@ MOST_CHUNKS = 2**17
 
 
 def open_file(path: Path) -> Any:
-    try:
-        import h5py
-    except ImportError as error:
-        raise InputError("this is HDF5, which needs h5py: pip install 'settwister[graphs]'") from error
+    needs("HDF5", "graphs", "h5py")
+    import h5py
+
     check_file(path)
     return parsed(lambda: h5py.File(path, "r"))
 

@@ -36,4 +36,4 @@ def from_pyg(data: Any, *, name: str = "graph", **more: Any) -> Graph:
     splits = {}
     if all(isinstance(mask, Tensor) for mask in masks):
         splits["public"] = splits_of_masks(len(x), *(mask.t().cpu().numpy() for mask in masks if mask is not None))
-    return Graph.make(x.float(), edges, y, name=name, splits=splits, **more)
+    return Graph.make(x, edges, y, name=name, splits=splits, **more)

@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 
 from settwister.errors import InputError
+from settwister.extras import needs
 from settwister.tables.columns import check_columns, listed
-from settwister.tables.extra import needs
 from settwister.tables.ids import FEW, Positions, check_ids
 from settwister.tables.reading import open_table
 from settwister.tables.table import Table
@@ -52,7 +52,7 @@ def read_edges(
         weight: a column of numbers.
         drop_unknown: go on without the edges of nodes that are not in ``ids``.
     """
-    needs("polars", "pyarrow")
+    needs("a table", "tables", "polars", "pyarrow")
     import polars as pl
 
     if not isinstance(ids, pl.Series):

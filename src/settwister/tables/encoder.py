@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from settwister.errors import InputError
+from settwister.extras import needs
 from settwister.tables import saved
 from settwister.tables.columns import as_plain, check_features, check_same_columns, example, kind, listed
-from settwister.tables.extra import needs
 from settwister.tables.text import TextEncoder
 from settwister.tables.vectorising import Column, fit_columns
 
@@ -66,7 +66,7 @@ class TableEncoder:
         Args:
             rows: positions, or a mask, of the training rows; all rows where left out.
         """
-        needs("polars", "pyarrow", "skrub", "skops")
+        needs("a table", "tables", "polars", "pyarrow", "skrub", "skops")
         from sklearn.impute import SimpleImputer
         from skrub import SquashingScaler
 
@@ -143,7 +143,7 @@ class TableEncoder:
     @classmethod
     def from_bytes(cls, data: bytes) -> Self:
         """The encoder that :meth:`to_bytes` wrote; bytes from elsewhere are refused before anything of them runs."""
-        needs("polars", "pyarrow", "skrub", "skops")
+        needs("a table", "tables", "polars", "pyarrow", "skrub", "skops")
         state = saved.unpack(data)
         encoder = cls()
         try:

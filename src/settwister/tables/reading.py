@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from settwister.errors import InputError
+from settwister.extras import needs
 from settwister.tables.converting import from_pandas
 from settwister.tables.csv_file import CsvFile
-from settwister.tables.extra import needs
 from settwister.tables.parquet_file import ParquetFile
 from settwister.tables.table import Frame, Table
 
@@ -33,7 +33,7 @@ def read_table(source: Any) -> "polars.DataFrame":
 
 def open_table(source: Any) -> Table:
     """``source`` as something with columns that can be read whole or in batches."""
-    needs("polars", "pyarrow")
+    needs("a table", "tables", "polars", "pyarrow")
     import polars as pl
 
     if isinstance(source, str | Path):

@@ -1,5 +1,6 @@
 """Collective learning on any base (Hang et al. 2021): a model that also reads some labels and guesses of the others."""
 
+from collections import defaultdict
 from collections.abc import Iterator
 from copy import deepcopy
 from dataclasses import replace
@@ -8,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from settwister.errors import DivergedError
 from settwister.functional.neighbour_sum import Csr
 from settwister.functional.propagation import one_hot_rows
 from settwister.nn.features import Features
@@ -38,13 +40,15 @@ def train_collective(
 
     At every step 30% of the training labels are drawn anew and shown; the loss is over the others. So a target is
     never among what is shown, and labels of validation nodes never are. A round goes on from the weights of the one
-    before, so rounds after the first are given up sooner.
+    before, so rounds after the first are given up sooner. One that diverges is the last. Epochs, their time and curves
+    are those of all rounds, one after the other.
 
     Args:
         model: its ``in_dim`` counts one column per class beside those of x.
     """
     best: NodeTrained | None = None
     guesses: Tensor | None = None
+    done, seconds, curves = 0, 0.0, defaultdict[str, list[float]](list)
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(int(stream(seed, "collective").integers(2**62)))
         for number in range(rounds):
@@ -53,14 +57,24 @@ def train_collective(
             model = deepcopy(model)  # so that the best round's weights stay as they were
             one = CollectiveRound(model, x, neighbours, train, validation, recipe, seed, tell)
             one.guesses = guesses
-            found = one.run()
+            try:
+                found = one.run()
+            except DivergedError:
+                if best is None:
+                    raise
+                break
             guesses = found.probabilities
+            found.best_epoch += done
+            done += len(found.curves["train_loss"])
+            seconds += found.seconds_per_epoch * len(found.curves["train_loss"])
+            for name, values in found.curves.items():
+                curves[name] += values
             if validation is not None:  # of the mean over draws, which is what is kept, not of one lucky draw
                 found.validation = recipe_score(guesses[validation.nodes].argmax(1), validation.labels, recipe)
             if best is None or validation is None or found.validation > best.validation:
                 best = found
     assert best is not None
-    return best
+    return replace(best, seconds_per_epoch=seconds / done, curves=dict(curves))
 
 
 class CollectiveRound(NodeRun):

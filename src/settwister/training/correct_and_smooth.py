@@ -23,7 +23,7 @@ class Step:
 
 
 @dataclass(frozen=True)
-class CorrectAndSmooth:
+class Steps:
     """Both steps, either, or none.
 
     Args:
@@ -53,7 +53,7 @@ class CorrectAndSmooth:
 class Chosen:
     """What was best on validation, and what it says of every node."""
 
-    steps: CorrectAndSmooth
+    steps: Steps
     scores: Tensor
     validation: float
 
@@ -81,7 +81,7 @@ def choose_correct_and_smooth(
                     reached[first, second] = score(one, validation.labels, balanced=balanced)
         # in the order of the options, whatever the order of the computation
         first, second = max(((f, s) for f in options for s in options), key=reached.__getitem__)
-        steps = CorrectAndSmooth(first, second)
+        steps = Steps(first, second)
         return Chosen(steps, steps(base, train, neighbours), reached[first, second])
 
 

@@ -15,11 +15,11 @@ from settwister.nn import SetModel
 from settwister.sets import Sets
 from settwister.tasks.streams import permutation, stream
 from settwister.training.recipe import Recipe
+from settwister.training.set_trainer import Tell
 
 EVALUATE_AT_ONCE = 4096  # sets
 
 Loss = Callable[[Tensor, Tensor], Tensor]
-Tell = Callable[[int, str], None]
 
 
 @dataclass(eq=False)

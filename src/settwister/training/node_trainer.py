@@ -15,23 +15,19 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.optim.swa_utils import AveragedModel
 
-from settwister.errors import InputError
+from settwister.errors import DivergedError, InputError
 from settwister.functional.neighbour_sum import Csr
 from settwister.nn.features import Features
 from settwister.nn.nodes import NodeBatch, NodeModel
 from settwister.tasks.streams import permutation, stream
 from settwister.training.node_recipe import NodeRecipe
 
-EVALUATE_AT_ONCE = 100_000  # nodes per call in prediction, for models of one hop
+EVALUATE_AT_ONCE = 50_000  # nodes per call in prediction and, where training has batches, in validation
 FIRST_STEPS = 10  # the running average of weights forgets its start as if so many steps had gone before
 
 Tell = Callable[[int, str], None]
 #: asked after every epoch, with the number done and the validation score of the one to keep; True ends the training
 Stop = Callable[[int, float], bool]
-
-
-class DivergedError(InputError):
-    """A training whose loss is no longer a number."""
 
 
 def never(epoch: int, best: float) -> bool:
@@ -57,6 +53,15 @@ class Labelled:
 
     def __len__(self) -> int:
         return len(self.nodes)
+
+    def check_fits(self, num_nodes: int, num_classes: int) -> None:
+        """Refuse nodes that a graph does not have, and labels that a model does not know."""
+        least, most, label = int(self.nodes.min()), int(self.nodes.max()), int(self.labels.max())
+        if least < 0 or most >= num_nodes:
+            bad = least if least < 0 else most
+            raise InputError(f"node {bad} among the labelled nodes, expected ids from 0 to {num_nodes - 1}")
+        if label >= num_classes:
+            raise InputError(f"label {label} among the labelled nodes, expected labels below the {num_classes} classes")
 
 
 def joined(parts: Sequence[Labelled]) -> Labelled:
@@ -120,6 +125,9 @@ class NodeRun:
         self.model, self.x, self.neighbours = model, x, neighbours
         self.train, self.validation, self.recipe, self.seed = train, validation, recipe, seed
         self.tell, self.stop = tell, stop
+        for part in (train, validation):
+            if part is not None:
+                part.check_fits(neighbours.num_sets, model.out_dim)
         self.whole = model.prepare(NodeBatch(x, neighbours)) if self.needs_whole() else None
         if recipe.batch is not None and self.whole is not None:
             raise InputError(f"batch is {recipe.batch} with {type(model).__name__}, expected None: it needs the graph")
@@ -134,7 +142,9 @@ class NodeRun:
             self.averaged = AveragedModel(model, multi_avg_fn=partial(_average, recipe.average))
         # A part that is used every epoch is cut out of the graph once.
         self.train_part = self._part(train.nodes) if recipe.batch is None else None
-        self.validation_part = None if validation is None else self._part(validation.nodes)
+        self.validation_part: tuple[Any, Tensor | None] | None = None
+        if validation is not None and (recipe.batch is None or len(validation) <= EVALUATE_AT_ONCE):
+            self.validation_part = self._part(validation.nodes)
 
     def needs_whole(self) -> bool:
         return self.model.hops is None
@@ -222,7 +232,8 @@ class NodeRun:
         return recipe_score(found.argmax(-1), validation.labels, self.recipe), float(loss) / max(weight, 1e-12)
 
     def _validation_probabilities(self, validation: Labelled) -> Tensor:
-        assert self.validation_part is not None
+        if self.validation_part is None:  # too many to be held at once
+            return predict_nodes(self.judged, self.x, self.neighbours, validation.nodes)
         prepared, rows = self.validation_part
         found = self.judged.probabilities(prepared)
         return found if rows is None else found[rows]

@@ -12,7 +12,8 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from settwister.errors import InputError
+from settwister.errors import DivergedError, InputError
+from settwister.extras import needs
 from settwister.files import new_file
 
 Settings = dict[str, Any]
@@ -82,10 +83,9 @@ def at_most(search: Search, trials: int) -> Search:
 
 def sampled_search(space: Space, first: Sequence[Settings], trials: int | None, seed: int = 0) -> Search:
     """Optuna's sampler; the first trials are given, as far as they lie in the space. None goes on for ever."""
-    try:
-        import optuna
-    except ImportError as error:
-        raise InputError("searching needs Optuna, which is not installed: pip install 'settwister[tune]'") from error
+    needs("searching", "tune", "optuna")
+    import optuna
+
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     study = optuna.create_study(direction="maximize", sampler=optuna.samplers.TPESampler(seed=seed, multivariate=False))
     for settings in first:
@@ -195,7 +195,7 @@ def best_of_finalists(
 def _best(trials: Sequence[Trial]) -> Trial:
     finished = [one for one in trials if one.score is not None]
     if not finished:
-        raise InputError(f"none of {len(trials)} settings could be trained to the end: scale the features")
+        raise DivergedError(f"none of {len(trials)} settings could be trained to the end: scale the features")
     return max(finished, key=_score)
 
 
@@ -204,16 +204,24 @@ def _score(trial: Trial) -> float:
     return trial.score
 
 
+def _further(trial: Trial) -> int:
+    return len(trial.facts.get("further", ()))
+
+
 def _key(settings: Settings) -> str:
     return json.dumps(settings, sort_keys=True)
 
 
 def _write(path: Path | None, trials: list[Trial]) -> None:
-    """Keep these trials, and behind them those that another process has added to the file since it was read."""
+    """Keep these trials, and what another process has added to the file since it was read.
+
+    Its further scores of a trial of ours, where they are more than ours; its own trials behind ours.
+    """
     if path is None:
         return
-    ours = {_key(trial.settings) for trial in trials}
-    trials = trials + [trial for trial in read_trials(path) if _key(trial.settings) not in ours]
+    others = {_key(trial.settings): trial for trial in read_trials(path)}
+    trials = [max(trial, others.pop(_key(trial.settings), trial), key=_further) for trial in trials]
+    trials += others.values()
     content = [{"settings": trial.settings, "validation": trial.score} | trial.facts for trial in trials]
     with new_file(path) as staging:
         staging.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")

@@ -1,7 +1,7 @@
 """One method on one split of one graph, from one initialisation."""
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -12,7 +12,7 @@ from torch import Tensor
 from settwister.experiments.nodes.methods import Method
 from settwister.functional.propagation import NORMALISATIONS, label_propagation, normalised
 from settwister.graphs import SCALINGS, Graph, Split
-from settwister.graphs.graph import num_columns
+from settwister.graphs.graph import UNKNOWN, num_columns
 from settwister.nn.features import Features
 from settwister.tasks.streams import permutation, stream
 from settwister.training.collective import train_collective
@@ -22,6 +22,7 @@ from settwister.training.node_trainer import (
     Labelled,
     NodeTrained,
     Stop,
+    Tell,
     class_weights,
     joined,
     member_seed,
@@ -33,8 +34,6 @@ from settwister.training.opinion_pool import Opinion, label_opinions, pool
 from settwister.training.search import Settings
 
 STEPS = 50  # of label propagation
-
-Tell = Callable[[int, str], None]
 
 
 @dataclass(eq=False)
@@ -61,16 +60,17 @@ def fit(
     tell: Tell = lambda epoch, note: None,
     stop: Stop = never,
 ) -> Fitted:
-    """Train a method; test labels are not passed to anything that it calls."""
+    """Train a method; labels are passed on of training and validation nodes alone."""
     train = Labelled(split.train, graph.y[split.train])
     validation = Labelled(split.validation, graph.y[split.validation])
+    graph = replace(graph, y=torch.full_like(graph.y, UNKNOWN))
     parts = [(train, validation)] * method.members
     if method.crossed:
         parts = crossed(train, validation, method.members, seed)
     if method.build is not None:
         fitted = _networks(method, graph, parts, settings, recipe, seed, tell, stop)
     else:
-        fitted = _undecided(graph) if method.pooled else _propagated(graph, train, validation)
+        fitted = _undecided(graph) if method.pooled else _propagated(graph, train, validation, recipe.balanced)
     if method.pooled:
         opinions = label_opinions(graph.x, graph.neighbours, graph.num_classes)
         fitted = _pooled(fitted, parts if method.crossed else parts[:1], opinions, recipe.balanced)
@@ -191,7 +191,7 @@ def _pooled(
     return replace(fitted, scores=found.scores, validation=reached, chosen=chosen)
 
 
-def _propagated(graph: Graph, train: Labelled, validation: Labelled) -> Fitted:
+def _propagated(graph: Graph, train: Labelled, validation: Labelled, balanced: bool) -> Fitted:
     """Label propagation, along the adjacency and as far as is best on validation."""
     began = time.perf_counter()
     best: Fitted | None = None
@@ -199,7 +199,7 @@ def _propagated(graph: Graph, train: Labelled, validation: Labelled) -> Fitted:
         along = normalised(graph.neighbours, kind)
         for alpha in ALPHAS:
             found = label_propagation(train.nodes, train.labels, graph.num_classes, along, alpha, STEPS)
-            reached = score(found[validation.nodes].argmax(1), validation.labels, balanced=graph.balanced)
+            reached = score(found[validation.nodes].argmax(1), validation.labels, balanced=balanced)
             if best is None or reached > best.validation:
                 best = Fitted(found, reached, chosen={"adjacency": kind, "alpha": alpha})
     assert best is not None

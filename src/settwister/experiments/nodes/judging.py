@@ -11,12 +11,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from settwister.errors import DivergedError
 from settwister.experiments.nodes.fit import fit
 from settwister.experiments.nodes.methods import Method
 from settwister.graphs import Graph, Split
 from settwister.tasks.streams import permutation
 from settwister.training.node_recipe import NodeRecipe
-from settwister.training.node_trainer import DivergedError
 from settwister.training.search import Judge, Settings, Trial
 
 #: epochs after which a training is compared with those before it

@@ -25,7 +25,7 @@ SIZES = ("layers", "width")
 #: graphs whose features the paper standardises
 STANDARDISED = ("friendster",)
 #: what the tuned search makes of features
-SCALINGS = ("none", "deviation", "tf_idf", "binned")
+TUNED_SCALINGS = ("none", "deviation", "tf_idf", "binned")
 #: what the tuned search begins with where a method's settings do not say
 STANDARD: Settings = dict(
     weight_decay=5e-4,
@@ -175,9 +175,9 @@ _SPACE: dict[str, Any] = dict(
     average=(0.0, AVERAGE),
     width=(64, 128, 256, 512),
     dropout=_DROPOUTS,
-    scaling=SCALINGS,
+    scaling=TUNED_SCALINGS,
 )
-_PYG_SPACE = _SPACE | dict(scaling=(*SCALINGS, "rows"))
+_PYG_SPACE = _SPACE | dict(scaling=(*TUNED_SCALINGS, "rows"))
 _MLP_SPACE = _SPACE | dict(layers=(1, 2), input_dropout=_DROPOUTS)
 _ONE_HOP_SPACE = _MLP_SPACE | dict(
     rho_layers=(0, 1, 2), pool=("sum", "mean", "sqrt"), layer_norm=(False, True), residual=(False, True)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from settwister._checks import choice
-from settwister.errors import InputError
+from settwister.errors import DivergedError, InputError
 from settwister.experiments.nodes.cells import NodeCell
 from settwister.experiments.nodes.fit import Fitted, fit, metrics, recipe_with
 from settwister.experiments.nodes.judging import judged, raced
@@ -23,7 +23,6 @@ from settwister.experiments.runner import Row
 from settwister.experiments.store import RunStore
 from settwister.graphs import Graph, Split, available, load, random_split
 from settwister.training.node_recipe import NodeRecipe
-from settwister.training.node_trainer import DivergedError
 from settwister.training.search import Settings, Space, as_json, at_most, best_of, best_of_finalists, sampled_search
 
 PROTOCOLS = ("quick", "paper", "tuned")
@@ -161,16 +160,19 @@ def _run(
         base = cell if chosen.base is None else replace(cell, model=chosen.base)
         split = split_of(graph, SEARCH_SEED, splits)
         tried = _effort(method(base.model), graph, protocol, trials)
-        settings = _searched(
-            method(base.model),
-            graph,
-            split,
-            recipe,
-            protocol,
-            tried,
-            store.search_file(base),
-            lambda done, note: tell(cell, done, tried + len(seeds), note),
-        )
+        try:
+            settings = _searched(
+                method(base.model),
+                graph,
+                split,
+                recipe,
+                protocol,
+                tried,
+                store.search_file(base),
+                lambda done, note: tell(cell, done, tried + len(seeds), note),
+            )
+        except DivergedError as error:
+            return [f"{cell.model} on {cell.task}: {error}"]
         searched = {"space": as_json(_space(method(base.model), graph, protocol))}
     total = tried + len(seeds)
     tell(cell, tried, total, "")
@@ -183,7 +185,7 @@ def _run(
 
         earlier = store.read(cell, seed)
         if earlier is not None and earlier.get("settings") == settings:
-            if earlier.get("trials", 0) < tried:
+            if earlier.get("trials", 0) < tried or any(earlier.get(name) != searched[name] for name in searched):
                 store.write(cell, seed, earlier | searched | {"trials": tried})
             continue
         try:
@@ -220,32 +222,18 @@ def _searched(
     tell: Callable[[int, str], None],
 ) -> Settings:
     """The settings that the protocol's search finds for a method."""
-    found = _best_found(base, graph, split, recipe, protocol, tried, path, tell)
+    if protocol == "tuned":
+        search = sampled_search(base.space, base.starts(graph.name), tried)
+        found, _ = best_of(search, raced(base, graph, split, recipe, SEARCH_SEED), path, tell, enough=tried)
+    else:
+        judge = judged(base, graph, split, recipe, SEARCH_SEED)
+        found, trials = best_of(at_most(base.paper_search(graph.name), tried), judge, path, tell)
+        if (finalists := tried // SETTINGS_PER_FINALIST) >= 2:
+            further = [judged(base, graph, split, recipe, seed) for seed in range(SEEDS) if seed != SEARCH_SEED]
+            found = best_of_finalists(trials, finalists, further, path, lambda note: tell(tried, note))
     if set(found) != set(_space(base, graph, protocol)):
         raise InputError(f"{path} holds trials of something else: remove it, and the search begins anew")
     return found
-
-
-def _best_found(
-    base: Method,
-    graph: Graph,
-    split: Split,
-    recipe: NodeRecipe,
-    protocol: str,
-    tried: int,
-    path: Path,
-    tell: Callable[[int, str], None],
-) -> Settings:
-    if protocol == "tuned":
-        search = sampled_search(base.space, base.starts(graph.name), tried)
-        return best_of(search, raced(base, graph, split, recipe, SEARCH_SEED), path, tell, enough=tried)[0]
-    judge = judged(base, graph, split, recipe, SEARCH_SEED)
-    found, all_tried = best_of(at_most(base.paper_search(graph.name), tried), judge, path, tell)
-    finalists = tried // SETTINGS_PER_FINALIST
-    if finalists < 2:
-        return found
-    further = [judged(base, graph, split, recipe, seed) for seed in range(SEEDS) if seed != SEARCH_SEED]
-    return best_of_finalists(all_tried, finalists, further, path, lambda note: tell(tried, note))
 
 
 def _content(

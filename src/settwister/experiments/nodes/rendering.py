@@ -66,4 +66,5 @@ def settings_tried(rows: Sequence[Row], protocol: str) -> str:
     for graph, by_count in tried.items():
         counts = [f"{share} for {', '.join(names)}" for share, names in by_count.items()]
         parts += [f"{graph}: {'; '.join(counts)}"] if counts else []
-    return f"Settings tried per method, on split 0: {'. '.join(parts)}." if parts else ""
+    where = "on split 0 (of random splits: most nodes that the others test are among those known there)"
+    return f"Settings tried per method, {where}: {'. '.join(parts)}." if parts else ""

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from settwister._checks import probability, whole_number
+from settwister.extras import needs
 from settwister.functional.propagation import normalised
 from settwister.nn.features import FeatureLinear
 from settwister.nn.nodes.base import NodeBatch, NodeModel, arguments
@@ -64,6 +65,7 @@ class GAT(NodeModel):
         self, in_dim: int, out_dim: int, hidden: int = 16, heads: int = 8, layers: int = 2, dropout: float = 0.5
     ) -> None:
         super().__init__(arguments(locals()))
+        needs("GAT", "pyg", "torch_geometric")
         from torch_geometric.nn import GATConv
 
         wide = whole_number("hidden", hidden) * whole_number("heads", heads)
