@@ -3,6 +3,7 @@
 import json
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ from graph_files import (
 )
 from settwister.cli import main
 from settwister.graphs import GRAPHS, load
+from settwister.graphs.download import sha256
 
 
 @pytest.fixture
@@ -54,6 +56,7 @@ def test_the_command_lists_what_is_there(
         "graph": "cora",
         "paper": {"classes": 7, "nodes": 2708, "edges": 5429},
         "source": str(path),
+        "other_files": [],
         "classes": 4,
         "nodes": 12,
         "given_edges": 11,
@@ -137,6 +140,18 @@ def test_the_command_names_the_published_file_that_is_broken(
     code, out, err = run(capsys, monkeypatch, "--data-dir", str(tmp_path), "--json")
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert err.startswith(f"settwister: {tmp_path / file}")
+
+
+def test_files_that_are_not_the_published_ones_are_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_wikics(tmp_path / "wikics", wikics_content())
+    code, out, _ = run(capsys, monkeypatch, "--data-dir", str(tmp_path))
+    assert code == 0
+    assert f"wikics: {tmp_path / 'wikics'} (raw/data.json: other than published)" in out
+    published = replace(GRAPHS["wikics"].downloads[0], sha256=sha256(tmp_path / "wikics/raw/data.json"))
+    monkeypatch.setitem(GRAPHS, "wikics", replace(GRAPHS["wikics"], downloads=(published,)))
+    assert "other than published" not in run(capsys, monkeypatch, "--data-dir", str(tmp_path))[1]
 
 
 def test_the_command_fetches_what_is_named(

@@ -13,7 +13,7 @@ from torch import Tensor
 from settwister import paper
 from settwister.cli.output import JsonOption, print_rows, print_table, progress
 from settwister.graphs import GRAPHS, Graph, available, load
-from settwister.graphs.registry import how_to_get
+from settwister.graphs.registry import how_to_get, other_than_published
 
 
 def datasets(
@@ -29,7 +29,7 @@ def datasets(
     """List the paper's six graphs: its numbers, and those of what is in the data directory.
 
     A graph is read from NAME/NAME.npz, or from its published files in NAME/ or in the folders of PyG and OGB. Nothing
-    is fetched without --download.
+    is fetched without --download. Published files that were changed, or put there by hand and are others, are named.
 
     Edges are counted once for both directions, without loops; given are those of the files, where some are repeated.
     The degree is the median, the density the share of features that are not 0.
@@ -48,7 +48,8 @@ def datasets(
         if source is None:
             row |= {"source": None, "how": how_to_get(name)}
         else:
-            row |= {"source": str(source), **statistics(load(name, data_dir))}
+            row |= {"source": str(source), "other_files": other_than_published(name, source)}
+            row |= statistics(load(name, data_dir))
         rows.append(row)
     if as_json:
         print_rows(rows)
@@ -110,6 +111,8 @@ def _print(rows: list[dict[str, Any]]) -> None:
     console = Console(soft_wrap=True, highlight=False)
     for row in rows:
         where = escape(row["source"]) if row["source"] else f"[yellow]not there[/]: {escape(row['how'])}"
+        if row.get("other_files"):
+            where += f" [yellow]({', '.join(row['other_files'])}: other than published)[/]"
         console.print(f"{row['graph']}: {where}")
 
 

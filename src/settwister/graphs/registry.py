@@ -11,7 +11,7 @@ from settwister._checks import choice
 from settwister.errors import InputError
 from settwister.files import cache_folder, data_folder
 from settwister.graphs import arxiv, friendster, npz, planetoid, wikics
-from settwister.graphs.download import Download, Tell, fetch, verify
+from settwister.graphs.download import Download, Tell, fetch, sha256, verify
 from settwister.graphs.graph import UNKNOWN, Graph, num_columns, num_rows
 from settwister.graphs.limits import MOST_CLASSES, MOST_EDGES, MOST_FEATURES, MOST_NODES, check_count
 from settwister.graphs.parts import Parts, fingerprint
@@ -166,6 +166,17 @@ def available(data_dir: str | Path | None = None) -> dict[str, Path | None]:
     """Where each graph would be read from: a file, a folder of published files, or None."""
     folder = data_folder(data_dir)
     return {name: None if folder is None else _find(known, folder) for name, known in GRAPHS.items()}
+
+
+def other_than_published(name: str, place: Path) -> list[str]:
+    """Files of a graph that are not those that were published, as far as the SHA-256 of these are known.
+
+    What :func:`load` fetches is; other files may have been put there by hand, or by a program that compares nothing.
+    """
+    compared = {one.path: one.sha256 for one in GRAPHS[name].downloads if one.path in GRAPHS[name].files}
+    if place.is_file():
+        return []
+    return [path for path, published in compared.items() if published and sha256(place / path) != published]
 
 
 def how_to_get(name: str) -> str:
