@@ -18,6 +18,7 @@ NAMES = {
     "tk_gcn": "TK-GCN",
     "tk_gcn_cl": "TK-GCN + CL",
     "snowball": "Snowball",
+    "snowball_cl": "Snowball + CL",
     "grand": "GRAND",
     "mlp": "MLP",
     "label_propagation": "Label propagation",

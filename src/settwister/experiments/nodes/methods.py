@@ -289,10 +289,11 @@ _OTHERS: dict[str, Method] = {
 METHODS: dict[str, Method] = {
     name: _OTHERS.get(name) or _composed(name)
     for name in (
-        *("gcn", "gat", "tk_gcn", "tk_gcn_cl", "snowball", "grand", "mlp", "label_propagation", "deepsets"),
-        *("set_twister_m2_k2", "set_twister_plus", "correct_and_smooth", "deepsets_cs", "set_twister_plus_cs"),
-        *("set_twister_plus_pooled", "gcn_pooled", "gcn_x5_cs", "set_twister_plus_x5_cs", "gcn_crossed"),
-        *("set_twister_plus_crossed", "labels_pooled", "gcn_crossed_pooled", "set_twister_plus_crossed_pooled"),
+        *("gcn", "gat", "tk_gcn", "tk_gcn_cl", "snowball", "snowball_cl", "grand", "mlp", "label_propagation"),
+        *("deepsets", "set_twister_m2_k2", "set_twister_plus", "correct_and_smooth", "deepsets_cs"),
+        *("set_twister_plus_cs", "set_twister_plus_pooled", "gcn_pooled", "gcn_x5_cs", "set_twister_plus_x5_cs"),
+        *("gcn_crossed", "set_twister_plus_crossed", "labels_pooled", "gcn_crossed_pooled"),
+        "set_twister_plus_crossed_pooled",
     )
 }
 
