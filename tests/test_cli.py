@@ -1,5 +1,6 @@
 """The command line as a user meets it: what it prints, where, and how it exits."""
 
+import io
 import json
 import os
 import subprocess
@@ -37,6 +38,21 @@ def test_reproduce_counts(table: str, cells: int) -> None:
     assert people.stdout.count("yes") == cells
 
 
+def test_counts_are_printed_in_any_form(capsys: pytest.CaptureFixture[str]) -> None:
+    assert settwister("reproduce", "figure1_cost", "--markdown") == 0
+    assert "| model | column | ours | paper | equal |" in capsys.readouterr().out
+    assert settwister("reproduce", "figure1_cost", "--latex") == 0
+    assert r"\begin{tabular}" in capsys.readouterr().out
+
+
+def test_what_a_terminal_cannot_show_is_escaped(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    written = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, encoding="ascii"))
+    assert settwister("datasets", "--data-dir", str(tmp_path)) == 0
+    sys.stdout.flush()
+    assert b"\\u2013" in written.getvalue(), "a dash where a number would be"
+
+
 def test_reproduce_exits_with_1_when_a_number_differs(monkeypatch: pytest.MonkeyPatch) -> None:
     import typer
 
@@ -56,6 +72,14 @@ def test_reproduce_exits_with_1_when_a_number_differs(monkeypatch: pytest.Monkey
             "settwister: unknown table 'nonsense', expected one of parameters, figure1_cost, images, integers, "
             "maxmin_length, images_linear_rho, integers_linear_rho, maxmin_fixed_width, images_relu, integers_relu, "
             "maxmin_relu, nodes, all",
+        ),
+        (
+            ("reproduce", "parameters", "--models", "deepsets"),
+            "settwister: --models is deepsets for parameters, expected none: nothing is trained there",
+        ),
+        (
+            ("reproduce", "nodes", "--markdown", "--latex"),
+            "settwister: more than one of --markdown, --latex and --json was given, expected one form to print",
         ),
         (("bench", "nonsense"), "settwister: benchmark is 'nonsense', expected one of 'twist', 'sets', 'nodes'"),
     ],

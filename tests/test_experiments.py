@@ -225,7 +225,7 @@ def test_reproduce_trains_every_model_of_a_table(tmp_path: Path) -> None:
     stored = reproduce("integers", "--budget", "smoke", "--runs", str(tmp_path), "--stored", "--json")
     assert (stored.stdout, stored.stderr) == (done.stdout, "")
     text = reproduce("integers", "--budget", "smoke", "--runs", str(tmp_path), "--tasks", "range", "--markdown")
-    assert text.stdout.startswith("| model | range acc. | paper | epochs | s/epoch |")
+    assert "\n\n| model | range acc. | paper | epochs | s/epoch |\n" in text.stdout
 
 
 @pytest.mark.parametrize("holdout", [True, False])

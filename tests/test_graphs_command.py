@@ -72,7 +72,7 @@ def test_the_command_lists_what_is_there(
     code, out, _ = run(capsys, monkeypatch, "--data-dir", str(tmp_path))
     assert code == 0
     assert f"cora: {path}" in out
-    assert "wikics: not there: put wikics/wikics.npz or wikics/raw/data.json there" in out
+    assert "wikics: not there: put wikics/wikics.npz or wikics/raw/data.json in the data directory" in out
     assert "1,166,243" in out
 
 

@@ -99,7 +99,7 @@ def test_what_is_stored_is_shown_without_data_or_training(
     """And where there is nothing, or nothing of what is asked for, it says so."""
     asked = ["reproduce", "nodes", "--budget", "smoke", "--models", "gcn", "--runs", str(tmp_path / "runs")]
     assert settwister(*asked, "--stored") == 2
-    assert "runs holds no such run of nodes: leave --stored out" in capsys.readouterr().err
+    assert "runs holds no such run of nodes: name the folder of runs with --runs" in capsys.readouterr().err
     assert not (tmp_path / "runs").exists()
     assert settwister(*asked, "--data-dir", str(data), "--json") == 0
     trained = capsys.readouterr().out

@@ -12,6 +12,7 @@ import pytest
 from settwister.errors import InputError
 from settwister.evaluation import degree_histogram, evaluate, wilson_interval
 from settwister.experiments.page import table_page
+from settwister.files import check_page
 from settwister.report import (
     ClassifierReport,
     DataSummary,
@@ -393,6 +394,31 @@ def test_ticks_are_round_and_span() -> None:
         assert 2 <= len(ticks) <= 8
 
 
+def test_lines_beyond_the_colours_are_dashed() -> None:
+    chart = line_chart({f"m{i}": [0.0, float(i)] for i in range(9)}, "x", "y", colours={"m1": 8})
+    assert '<polyline class="series-0" ' in chart
+    assert '<polyline class="series-0 dashed" ' in chart
+    assert chart.count("dashed") == 2 * 2, "of m1 and m8, each a line and a key"
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("notes.html", "notes.html exists and is not a page of settwister's: choose another name"),
+        ("notes.txt", "notes.txt ends in '.txt', expected the name of a page, such as page.html"),
+        ("folder.html", "folder.html is a folder, expected the name of a page"),
+    ],
+)
+def test_pages_take_the_place_of_pages_of_ours_alone(name: str, sentence: str, tmp_path: Path) -> None:
+    (tmp_path / "folder.html").mkdir()
+    for notes in ("notes.html", "notes.txt"):
+        (tmp_path / notes).write_text("precious")
+    with pytest.raises(InputError) as caught:
+        check_page(tmp_path / name)
+    assert sentence in str(caught.value)
+    check_page(tmp_path / "new.html")
+
+
 def test_the_command_writes_a_page(tmp_path: Path) -> None:
     from test_experiments import reproduce
 
@@ -407,6 +433,8 @@ def test_the_command_writes_a_page(tmp_path: Path) -> None:
         "--runs",
         str(tmp_path),
     ]
-    done = reproduce(*arguments, "--html", str(tmp_path / "page.html"))
-    assert done.returncode == 0, done.stderr
-    check((tmp_path / "page.html").read_text())
+    page = tmp_path / "page.html"
+    for _ in range(2):  # a page of ours may be written again
+        done = reproduce(*arguments, "--html", str(page))
+        assert done.returncode == 0, done.stderr
+        check(page.read_text())

@@ -329,7 +329,7 @@ def test_a_place_that_cannot_be_written_is_named_before_any_work(
     asked = {
         "fit": ["fit", *tables, "--id", "person", "--target", "kind", "--out", "/proc/none/model"],
         "predict": ["predict", "--model", files / "model", *tables, "--out", "/proc/none/kinds.csv"],
-        "reproduce": ["reproduce", "parameters", "--html", "/proc/none/page.html"],
+        "reproduce": ["reproduce", "maxmin_length", "--html", "/proc/none/page.html"],
     }
     assert settwister(*asked[command]) == 2
     said = capsys.readouterr()
@@ -367,7 +367,29 @@ def test_a_model_folder_with_something_else_in_it_is_not_replaced(
     assert settwister(*fit_arguments(files, "--force")) == 2
     assert "holds notes.txt, which is not ours to remove" in capsys.readouterr().err
     (files / "model" / "notes.txt").unlink()
+    (files / "model" / "network" / "plots").mkdir()
+    assert settwister(*fit_arguments(files, "--force")) == 2
+    assert "holds network/plots, which is not ours to remove" in capsys.readouterr().err
+    (files / "model" / "network" / "plots").rmdir()
     assert settwister(*fit_arguments(files, "--force")) == 0
+
+
+def test_a_full_disk_is_one_sentence(
+    files: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert settwister(*fit_arguments(files)) == 0
+    asked = ["--model", files / "model", "--nodes", files / "people.parquet", "--edges", files / "friends.parquet"]
+
+    def full(frame: pl.DataFrame, path: Path) -> None:
+        raise pl.exceptions.ComputeError("No space left on device (os error 28)")
+
+    monkeypatch.setattr(pl.DataFrame, "write_parquet", full)
+    capsys.readouterr()
+    assert settwister("predict", *asked, "--out", files / "kinds.parquet") == 2
+    assert capsys.readouterr().err == (
+        "settwister: kinds.parquet was not written: No space left on device (os error 28)\n"
+    )
+    assert not (files / "kinds.parquet").exists()
 
 
 def test_a_link_to_a_model_stays_one(files: Path) -> None:

@@ -12,6 +12,8 @@ from pathlib import Path
 
 from settwister.errors import InputError
 
+#: what every page of ours begins with, among other things
+PAGE_OF_OURS = b'<meta name="generator" content="settwister">'
 _AT_FDCWD = -100
 _RENAME_EXCHANGE = 2
 
@@ -40,8 +42,8 @@ def writable(folder: str | Path, *, ours: Sequence[str], force: bool) -> Path:
     """A folder that may be written: one that is not there or, with ``force``, one of ours.
 
     Args:
-        ours: names, or patterns of them, that a folder of ours may hold; the first of them, each does. Anything else in
-            it is somebody's, and stays.
+        ours: files, or patterns of them, that a folder of ours may hold, those of its folders with a / between; the
+            first of them, each does. Anything else in it is somebody's, and stays.
     """
     target = Path(os.path.realpath(Path(folder).expanduser()))  # behind a link, and of "." its name
     marker = ours[0]
@@ -51,13 +53,33 @@ def writable(folder: str | Path, *, ours: Sequence[str], force: bool) -> Path:
         raise InputError(f"{target} exists already, expected a new folder: force=True (--force) replaces it")
     if target.exists() and any(target.iterdir()) and not (target / marker).is_file():
         raise InputError(f"{target} exists and has no {marker}: it is not ours to replace, choose another folder")
-    there = sorted(path.name for path in target.iterdir()) if target.exists() else []
-    if others := [name for name in there if not any(fnmatchcase(name, one) for one in ours)]:
-        raise InputError(
-            f"{target} holds {others[0]}, which is not ours to remove: move it away, or choose another folder"
-        )
+    there = sorted(target.rglob("*")) if target.exists() else []
+    if others := [path for path in there if not _is_of(ours, path.relative_to(target).parts, path.is_dir())]:
+        found = others[0].relative_to(target)
+        raise InputError(f"{target} holds {found}, which is not ours to remove: move it away, or choose another folder")
     check_writable(target)
     return target
+
+
+def _is_of(ours: Sequence[str], parts: tuple[str, ...], is_folder: bool) -> bool:
+    """Whether a path is one of those files or, a folder, holds one."""
+    for pattern in (one.split("/") for one in ours):
+        if (len(parts) < len(pattern) if is_folder else len(parts) == len(pattern)) and all(
+            map(fnmatchcase, parts, pattern)
+        ):
+            return True
+    return False
+
+
+def check_page(target: Path) -> None:
+    """Fail before any work where a page of ours cannot be written, or would take the place of something else."""
+    if target.suffix.lower() not in (".html", ".htm"):
+        raise InputError(f"{target} ends in {target.suffix!r}, expected the name of a page, such as page.html")
+    if target.is_dir():
+        raise InputError(f"{target} is a folder, expected the name of a page, such as page.html")
+    if target.exists() and PAGE_OF_OURS not in target.read_bytes()[:1000]:
+        raise InputError(f"{target} exists and is not a page of settwister's: choose another name")
+    check_writable(target)
 
 
 def check_writable(target: Path) -> None:

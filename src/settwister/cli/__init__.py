@@ -1,6 +1,7 @@
 """The command line: ``settwister``."""
 
 import inspect
+import io
 import re
 import signal
 import sys
@@ -8,6 +9,7 @@ from collections.abc import Callable
 from typing import Annotated
 
 import typer
+from safetensors import SafetensorError
 
 from settwister._version import __version__
 from settwister.cli import bench, compare, datasets, demo, fit, predict, reproduce
@@ -17,7 +19,8 @@ from settwister.errors import InputError
 app = typer.Typer(
     name="settwister",
     help="Classify nodes by the set of their neighbours, and learn functions of sets. Every command prints JSON with "
-    "--json; progress goes to standard error. Exit codes: 0 done, 1 a check did not hold, 2 bad usage or bad input.",
+    "--json; progress goes to standard error. Exit codes: 0 done, 1 a check did not hold, 2 bad usage or bad input, "
+    "130 and 143 interrupted.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
@@ -63,12 +66,12 @@ def main() -> None:
     """Run the command line; a caller's mistake is one sentence on standard error and exit code 2."""
     # So that what was begun beside a file or folder is cleared away.
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # a name that a terminal cannot show is no reason to stop
+            stream.reconfigure(errors="backslashreplace")
     try:
         app()
-    except InputError as error:
-        print(f"settwister: {error}", file=sys.stderr)
-        sys.exit(2)
-    except OSError as error:  # a full disk, a folder that went away: nothing that a traceback would help with
+    except (InputError, OSError, SafetensorError) as error:  # the last two: a full disk, a folder that went away
         print(f"settwister: {error}", file=sys.stderr)
         sys.exit(2)
     except SystemExit as end:

@@ -15,7 +15,7 @@ from rich.progress import Progress, TaskID
 from settwister.cli import predict as predict_commands
 from settwister.cli.compare import leaderboard
 from settwister.cli.output import JsonOption, print_rows, print_table, progress
-from settwister.cli.tables import Force
+from settwister.cli.tables import LARGEST_SEED, Force, write_table
 from settwister.demo.arithmetic import MODELS, TASK, train_for
 from settwister.errors import InputError
 from settwister.files import check_writable, new_file
@@ -30,7 +30,7 @@ def demo(
         bool, typer.Option("--sets", help="Train every set model on the variance of ten integers.")
     ] = False,
     seconds: Annotated[float, typer.Option(help="With --sets: training time per model.", min=0.1)] = 8.0,
-    seed: Annotated[int, typer.Option(help="Of the data and of every model.", min=0)] = 0,
+    seed: Annotated[int, typer.Option(help="Of the data and of every model.", min=0, max=LARGEST_SEED)] = 0,
     force: Force = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -64,7 +64,7 @@ def _tables(out: Path, people: int, seed: int, *, force: bool, as_json: bool) ->
     check_writable(nodes)
     for path, frame in zip((nodes, edges), social_tables(people, seed), strict=True):
         with new_file(path) as staging:
-            frame.write_parquet(staging)
+            write_table(frame, staging)
     say = _Steps(as_json)
     say(f"compare --nodes {nodes} --edges {edges} --id person --target kind --members 1 --out {model}")
     table = TableClassifier("person", "kind", classifier=OneHopClassifier(members=1), random_state=seed)

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from settwister.cli.output import JsonOption, busy, print_table
-from settwister.cli.tables import DropUnknown, Edges, say_dropped, say_isolated
+from settwister.cli.tables import DropUnknown, Edges, say_dropped, say_isolated, write_table
 from settwister.errors import InputError
 from settwister.files import check_writable, new_file
 
@@ -37,8 +37,8 @@ def predict(
 
     Example: [cyan]settwister predict --model model --nodes people.csv --edges friends.csv --out teams.parquet[/]
     """
-    out, ending = out.expanduser(), out.suffix.lower()
-    if ending not in ENDINGS:
+    out = out.expanduser()
+    if out.suffix.lower() not in ENDINGS:
         raise InputError(f"{out} ends in {out.suffix!r}, expected one of {', '.join(ENDINGS)}")
     if out.exists() and any(given is not None and given.exists() and out.samefile(given) for given in (nodes, edges)):
         raise InputError(f"{out} is one of the tables to read, expected another name: it would be lost")
@@ -53,7 +53,7 @@ def predict(
         graph = table.read_new(nodes, edges)
         found = table.predicted(graph)
     with new_file(out) as staging:
-        found.write_parquet(staging) if ending == ".parquet" else found.write_csv(staging)
+        write_table(found, staging)
     counts = dict(found["prediction"].cast(str).value_counts(sort=True).iter_rows())
     if as_json:
         content = {"out": str(out), "nodes": found.height, "predictions": counts, "dropped_edges": graph.dropped}

@@ -31,7 +31,7 @@ from settwister.experiments.render import (
     markdown,
     title,
 )
-from settwister.files import check_writable, new_file
+from settwister.files import check_page, new_file
 from settwister.graphs import load
 from settwister.paper.cost import Count
 from settwister.tasks import load_digits
@@ -114,9 +114,12 @@ def reproduce(
         raise InputError(f"unknown table {name!r}, expected one of {', '.join(KNOWN)}")
     choice("budget", budget, BUDGETS)
     if name not in ("nodes", "all"):
-        for option, given in (("protocol", protocol), ("trials", trials), ("splits", splits)):
-            if given is not None:
-                raise InputError(f"--{option} is {given} for {name}, expected none: it is for nodes alone")
+        _expect_none(name, "it is for nodes alone", protocol=protocol, trials=trials, splits=splits)
+    if name in COUNTED:
+        given = {"models": models, "tasks": tasks, "seeds": seeds, "epochs": epochs, "html": html}
+        _expect_none(name, "nothing is trained there", **given)
+    if as_markdown + as_latex + as_json > 1:
+        raise InputError("more than one of --markdown, --latex and --json was given, expected one form to print")
     protocol = choice("protocol", protocol or ("paper" if budget == "paper" else "quick"), PROTOCOLS)
     if trials is not None and protocol == "quick":
         raise InputError(f"--trials is {trials} under protocol quick, expected none: nothing is searched there")
@@ -126,7 +129,7 @@ def reproduce(
     wanted = _seeds(seeds)
     node_seeds = wanted or list(range(1 if budget == "smoke" else SEEDS))
     if html is not None:
-        check_writable(html)
+        check_page(html)
     found: list[Row] = []
     came_to_nothing = None
     for images in (False, True):
@@ -144,7 +147,10 @@ def reproduce(
         )
         found += of_nodes
     if stored and trained and not found:
-        raise InputError(f"{runs} holds no such run of {name}: leave --stored out, and what is missing is trained")
+        raise InputError(
+            f"{runs} holds no such run of {name}: name the folder of runs with --runs, or leave --stored out, and what "
+            "is missing is trained"
+        )
     if html is not None:
         with new_file(html) as staging:
             staging.write_text(table_page(found), encoding="utf-8")
@@ -155,19 +161,19 @@ def reproduce(
         # Only among rows of several tables does each say which one it is of.
         print_rows({"table": t} | row if name == "all" else row for t, row in every)
     else:
-        for t in counted:
-            _print_counts(t, counts[t])
         style = MARKDOWN_BOLD if as_markdown else LATEX_BOLD if as_latex else TERMINAL_BOLD
+        for t in counted:
+            _print(title(t), *_counts_table(counts[t], style), style)
         for t in trained:
             of_table = [row for row in found if row.cell.table == t]
             if t == "nodes":
                 below = "\n[dim]({})[/]" if style == TERMINAL_BOLD else " ({})"
                 for heading, some_rows in by_labels_used(of_table):
-                    _print_trained(heading, *node_table(some_rows, style, below, len(node_seeds)), style)
+                    _print(heading, *node_table(some_rows, style, below, len(node_seeds)), style)
                 if tried := settings_tried(of_table, protocol):
                     print(f"% {tried}" if style == LATEX_BOLD else tried)
             else:  # a terminal may be too narrow for a line per model
-                _print_trained(title(t), *(lines if style == TERMINAL_BOLD else by_model)(of_table, style), style)
+                _print(title(t), *(lines if style == TERMINAL_BOLD else by_model)(of_table, style), style)
     if came_to_nothing is not None:
         raise came_to_nothing
     if any(count.ours != count.paper for t in counted for count in counts[t]):
@@ -287,22 +293,26 @@ def _progress_of() -> Iterator[Callable[[TableCell, int, int, str], None]]:
         yield tell
 
 
-def _print_counts(name: str, counts: list[Count]) -> None:
-    print_table(
-        title(name),
-        ["model", "column", "ours", "paper", "equal"],
-        [
-            (c.model, c.column, f"{c.ours:,}", f"{c.paper:,}", "yes" if c.ours == c.paper else Text("no", "red"))
-            for c in counts
-        ],
-    )
+def _expect_none(name: str, why: str, **options: Any) -> None:
+    """Refuse options that a table would not heed."""
+    for option, given in options.items():
+        if given is not None:
+            raise InputError(f"--{option} is {given} for {name}, expected none: {why}")
 
 
-def _print_trained(heading: str, header: list[str], body: list[list[str]], style: str) -> None:
+def _counts_table(counts: list[Count], style: str) -> tuple[list[str], list[list[str]]]:
+    no = "[red]no[/]" if style == TERMINAL_BOLD else style.format("no")
+    body = [[c.model, c.column, f"{c.ours:,}", f"{c.paper:,}", "yes" if c.ours == c.paper else no] for c in counts]
+    return ["model", "column", "ours", "paper", "equal"], body
+
+
+def _print(heading: str, header: list[str], body: list[list[str]], style: str) -> None:
     if style == TERMINAL_BOLD:
         print_table(heading, header, [[Text.from_markup(cell) for cell in line] for line in body])
+    elif style == MARKDOWN_BOLD:
+        print(f"{heading}\n\n{markdown(header, body)}\n")
     else:
-        print(f"{(markdown if style == MARKDOWN_BOLD else latex)(header, body)}\n")
+        print(f"% {heading}\n{latex(header, body)}\n")
 
 
 def _seeds(given: str | None) -> list[int] | None:

@@ -10,8 +10,12 @@ import typer
 from settwister.cli.output import listed
 
 if TYPE_CHECKING:
+    import polars
+
     from settwister.estimator import OneHopClassifier
     from settwister.estimator.table import TableClassifier
+
+LARGEST_SEED = 2**32 - 1  # of scikit-learn
 
 Nodes = Annotated[Path, typer.Option(help="The table of nodes, Parquet or CSV: an id, columns to predict from.")]
 Edges = Annotated[
@@ -46,7 +50,7 @@ Members = Annotated[
     int | None,
     typer.Option(min=1, max=64, help="Networks that answer as one; 1 is fastest. By default 3 where labels are many."),
 ]
-Seed = Annotated[int, typer.Option(min=0, help="For the split and the training.")]
+Seed = Annotated[int, typer.Option(min=0, max=LARGEST_SEED, help="For the split and the training.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace a folder that was written before.")]
 
 
@@ -98,6 +102,16 @@ def check_model_folder(out: Path, *, force: bool) -> None:
     from settwister.estimator.folder import OURS
 
     files.writable(out, ours=OURS, force=force)
+
+
+def write_table(frame: "polars.DataFrame", path: Path) -> None:
+    """As Parquet or CSV, by the ending; a full disk is an OSError, as of any other file."""
+    import polars
+
+    try:
+        frame.write_parquet(path) if path.suffix.lower() == ".parquet" else frame.write_csv(path)
+    except polars.exceptions.ComputeError as error:
+        raise OSError(f"{path.name} was not written: {error}") from error
 
 
 def usage_lines(nodes: Path, edges: Path | None, out: Path) -> dict[str, str]:

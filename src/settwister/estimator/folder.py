@@ -26,8 +26,10 @@ from settwister.estimator.settings import plain
 
 FORMAT = 1
 MARKER = "estimator.json"
+_NETWORK = ("network/config.json", "network/model.safetensors")
+_FILES = (MARKER, *_NETWORK, "scaling.safetensors", "known.safetensors", "encoder.skops", "report.html")
 #: what the folders of all estimators hold, or some of it
-OURS = (MARKER, "network", "scaling.safetensors", "classifier", "known.safetensors", "encoder.skops", "report.html")
+OURS = (*_FILES, *(f"classifier/{file}" for file in _FILES))
 LARGEST_JSON = 2**26  # bytes; the curves of a million epochs are smaller
 CLASS_TYPES = {"i": int, "u": int, "f": float, "b": bool, "U": str}
 

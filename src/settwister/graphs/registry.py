@@ -181,7 +181,10 @@ def other_than_published(name: str, place: Path) -> list[str]:
 
 def how_to_get(name: str) -> str:
     """What to do about a graph that is not there."""
-    return f"put {name}/{name}.npz or {name}/{GRAPHS[name].files[0]} there, or: settwister datasets --download {name}"
+    return (
+        f"put {name}/{name}.npz or {name}/{GRAPHS[name].files[0]} in the data directory, or: settwister datasets "
+        f"--download {name}"
+    )
 
 
 def _find(known: Known, folder: Path) -> Path | None:

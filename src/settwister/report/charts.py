@@ -24,7 +24,8 @@ def line_chart(
     Args:
         log_y: a logarithmic vertical axis; values must be positive.
         mark: a place on the horizontal axis and what is there, such as ``(57, "best")``.
-        colours: the number of a series' colour; left out, they are numbered as they come.
+        colours: the number of a series' colour; left out, they are numbered as they come. Where there are more than
+            colours, the further ones have these again and are dashed.
     """
     # Values that are not numbers are left out where they stand; those after them keep their places.
     lines = {
@@ -39,7 +40,8 @@ def line_chart(
     scale = Scale(decades(low, high) if log_y else nice_ticks(low, high), log=log_y)
     # Room for the larger letters that a phone gets.
     frame = Frame(left=max(64, 33 + 1.42 * LETTER * max(len(tick_text(t)) for t in scale.ticks)))
-    number = {name: (colours or {}).get(name, i) % COLOURS for i, name in enumerate(lines)}
+    number = {name: (colours or {}).get(name, i) for i, name in enumerate(lines)}
+    kind = {name: f"series-{i % COLOURS}{' dashed' if i >= COLOURS else ''}" for name, i in number.items()}
 
     def x(i: float) -> float:
         return frame.x((i - 1) / max(1, longest - 1))
@@ -55,7 +57,7 @@ def line_chart(
         drawn.append(text(at + (-5 if left else 5), frame.y(0) - 8, mark[1], anchor=anchor, kind="value"))
     for name, line in lines.items():
         path = " ".join(f"{x(i):.1f},{frame.y(scale.part(v)):.1f}" for i, v in line)
-        drawn.append(f'<polyline class="series-{number[name]}" points="{path}"/>')
+        drawn.append(f'<polyline class="{kind[name]}" points="{path}"/>')
     drawn += frame.titles(x_label, y_label)
-    legend = "".join(f'<li><span class="key series-{number[name]}"></span>{escape(name)}</li>' for name in lines)
+    legend = "".join(f'<li><span class="key {kind[name]}"></span>{escape(name)}</li>' for name in lines)
     return frame.figure(drawn, f"{y_label} against {x_label}", f'<ul class="legend">{legend}</ul>', roomy=True)

@@ -3,13 +3,14 @@
 from collections.abc import Sequence
 from html import escape
 
+from settwister.files import PAGE_OF_OURS
 from settwister.report.style import STYLE
 
 
 def page(title: str, body: str) -> str:
     """A whole document around some sections."""
     return (
-        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
+        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8">{PAGE_OF_OURS.decode()}'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>{escape(title)}</title><style>{STYLE}</style></head>"
         f"<body><main><h1>{escape(title)}</h1>{body}</main></body></html>\n"

@@ -56,6 +56,7 @@ ul.bars .strip { background: var(--shade); }
 ul.bars .strip span { display: block; height: 0.9rem; background: var(--c0); }
 ul.bars .number { text-align: right; font-variant-numeric: tabular-nums; }
 ul.bars .chosen { font-weight: 600; }
+polyline.dashed { stroke-dasharray: 6 4; }
 ul.bars .other .strip span { background: var(--c7); }
 @media (max-width: 36rem) {
   svg.roomy text { font-size: 17px; }
@@ -63,7 +64,9 @@ ul.bars .other .strip span { background: var(--c7); }
   ul.bars li { grid-template-columns: 1fr 4rem; gap: 0 0.7rem; }
   ul.bars .name { grid-column: 1 / -1; } }
 """ + "\n".join(
-    f"polyline.series-{i} {{ stroke: var(--c{i}); }} .key.series-{i} {{ background: var(--c{i}); }}" for i in range(8)
+    f"polyline.series-{i} {{ stroke: var(--c{i}); }} .key.series-{i} {{ background: var(--c{i}); }} "
+    f".key.series-{i}.dashed {{ background: repeating-linear-gradient(90deg, var(--c{i}) 0 5px, transparent 0 8px); }}"
+    for i in range(8)
 )
 
 STYLE = COLOURS + WORDS + CHARTS

@@ -22,12 +22,12 @@ def node_table(
     """
     graphs = [graph for graph in paper.table(TABLE)["columns"] if any(row.cell.task == graph for row in rows)]
     by_cell = {(row.cell.model, row.cell.task): row for row in rows}
-    best = winners(rows)
+    best = {graph: models for graph, models in winners(rows).items() if _rivals(rows, graph) > 1}
     body = []
     for model in sorted({row.cell.model for row in rows}, key=_place):
         name = next(name_of(row) for row in rows if row.cell.model == model)
         found = [by_cell.get((model, graph)) for graph in graphs]
-        styles = [bold if model in best[graph] else "{}" for graph in graphs]
+        styles = [bold if model in best.get(graph, ()) else "{}" for graph in graphs]
         body.append([name, *(_cell(*one, published, wanted) for one in zip(found, styles, strict=True))])
     return ["method", *graphs], body
 
@@ -35,8 +35,13 @@ def node_table(
 def by_labels_used(rows: Sequence[Row]) -> list[tuple[str, list[Row]]]:
     """Rows to be compared with one another, under their headings: who learns from validation labels stands apart."""
     parts = {crossed: [row for row in rows if method(row.cell.model).crossed == crossed] for crossed in (False, True)}
-    headings = {False: title(TABLE), True: f"{title(TABLE)}: methods that learn from validation labels, too"}
+    of_all = f"{title(TABLE)}; in parentheses, apart from ours, the paper's"
+    headings = {False: of_all, True: f"{of_all}: methods that learn from validation labels, too"}
     return [(headings[crossed], some) for crossed, some in parts.items() if some]
+
+
+def _rivals(rows: Sequence[Row], graph: str) -> int:
+    return sum(row.cell.task == graph for row in rows)
 
 
 def _place(model: str) -> tuple[int, str]:
