@@ -157,6 +157,25 @@ def test_edges_to_unknown_nodes_can_be_dropped(files: Path, capsys: pytest.Captu
     assert "4 edges to nodes that are not in the table were left out" in (files / "model" / "report.html").read_text()
 
 
+def test_ends_among_other_columns_are_named(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """And a model that was fitted without names can be used with edges that need them."""
+    assert settwister(*fit_arguments(files)) == 0
+    asked = ["--model", files / "model", "--nodes", files / "people.parquet", "--edges", files / "friends.parquet"]
+    assert settwister("predict", *asked, "--out", files / "before.csv") == 0
+    edges = pl.read_parquet(files / "friends.parquet").rename({"source": "from", "target": "to"})
+    edges.with_row_index("row").write_parquet(files / "friends.parquet")
+    commands = {
+        "predict": [*asked, "--out", files / "after.csv"],
+        "evaluate": asked,
+        "explain": [*asked, "--node", "p0001"],
+    }
+    for name, arguments in commands.items():
+        assert settwister(name, *arguments) == 2
+        assert "has the columns 'row', 'from', 'to' for source and target" in capsys.readouterr().err
+        assert settwister(name, *arguments, "--source-column", "from", "--target-column", "to") == 0
+    assert (files / "after.csv").read_bytes() == (files / "before.csv").read_bytes()
+
+
 def test_every_command_says_how_many_edges_were_left_out(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """For people on standard error, and only if there are any; for programs always."""
     tables = ["--nodes", files / "people.parquet", "--edges", files / "friends.parquet"]

@@ -42,18 +42,37 @@ def test_edges_by_position_loops_and_repeats_left_alone(tmp_path: Path, form: st
     ("columns", "arguments", "expected"),
     [
         (["target", "source", "x"], {}, ["source", "target"]),
-        (["a", "target", "b"], {}, ["a", "target"]),
+        (["a", "target"], {}, ["a", "target"]),
+        (["target", "source"], {}, ["source", "target"]),
         (["w", "a", "b"], {"weight": "w"}, ["a", "b"]),
         (["a", "b", "target"], {"source_column": "b"}, ["b", "target"]),
-        (["a", "b", "c"], {"source_column": "a"}, ["a", "b"]),
+        (["a", "b"], {"source_column": "b"}, ["b", "a"]),
+        (["w", "a", "b"], {"source_column": "b", "weight": "w"}, ["b", "a"]),
         (["a", "b", "source"], {"target_column": "a"}, ["source", "a"]),
-        (["a", "b", "c"], {"target_column": "a"}, ["b", "a"]),
+        (["a", "b"], {"target_column": "a"}, ["b", "a"]),
     ],
 )
 def test_which_columns_are_the_ends(columns: list[str], arguments: dict[str, str], expected: list[str]) -> None:
     frame = pl.DataFrame({name: [10 * (place + 1)] for place, name in enumerate(columns)})
     pairs = read_edges(frame, IDS, **arguments).pairs
     assert pairs[:, 0].tolist() == [columns.index(name) for name in expected]
+
+
+@pytest.mark.parametrize(
+    ("columns", "arguments", "free", "wanted"),
+    [
+        (["row", "from", "to"], {}, "'row', 'from', 'to'", "source and target"),
+        (["row", "target", "from"], {}, "'row', 'target', 'from'", "source and target"),
+        (["row", "from", "to", "w"], {"weight": "w"}, "'row', 'from', 'to'", "source and target"),
+        (["row", "from", "to"], {"source_column": "from"}, "'row', 'to'", "target"),
+        (["row", "from", "to"], {"target_column": "to"}, "'row', 'from'", "source"),
+    ],
+)
+def test_ends_are_not_guessed(columns: list[str], arguments: dict[str, str], free: str, wanted: str) -> None:
+    frame = pl.DataFrame({name: [10] for name in columns})
+    message = refusal(lambda: read_edges(frame, IDS, **arguments))
+    assert f"has the columns {free} for {wanted}, expected just one for each, or columns called so" in message
+    assert "--source-column and --target-column (in Python source and end)" in message
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from settwister.cli.output import JsonOption, busy, print_table
-from settwister.cli.tables import DropUnknown, Edges, say_dropped, say_isolated, write_table
+from settwister.cli.tables import DropUnknown, Edges, SourceColumn, TargetColumn, say_dropped, say_isolated, write_table
 from settwister.errors import InputError
 from settwister.files import check_writable, new_file
 
@@ -27,6 +27,8 @@ def predict(
     nodes: Nodes,
     out: Annotated[Path, typer.Option(help="The table to write: .parquet or .csv.")],
     edges: Edges = None,
+    source_column: SourceColumn = None,
+    target_column: TargetColumn = None,
     drop_unknown: DropUnknown = False,
     force: Annotated[bool, typer.Option("--force", help="Replace a file that exists.")] = False,
     as_json: JsonOption = False,
@@ -47,7 +49,7 @@ def predict(
     if out.is_dir():
         raise InputError(f"{out} is a folder, expected the name of a file")
     check_writable(out)
-    table = opened(model, drop_unknown)
+    table = opened(model, source_column, target_column, drop_unknown)
     say_isolated(table, edges)
     with busy("reading and predicting"):
         graph = table.read_new(nodes, edges)
@@ -64,7 +66,13 @@ def predict(
 
 
 def evaluate(
-    model: Model, nodes: Nodes, edges: Edges = None, drop_unknown: DropUnknown = False, as_json: JsonOption = False
+    model: Model,
+    nodes: Nodes,
+    edges: Edges = None,
+    source_column: SourceColumn = None,
+    target_column: TargetColumn = None,
+    drop_unknown: DropUnknown = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Compare predictions with the classes that a table gives, for all nodes that have one.
 
@@ -73,7 +81,7 @@ def evaluate(
 
     Example: [cyan]settwister evaluate --model model --nodes new_people.parquet --edges new_friends.parquet[/]
     """
-    table = opened(model, drop_unknown)
+    table = opened(model, source_column, target_column, drop_unknown)
     say_isolated(table, edges)
     with busy("reading and predicting"):
         graph = table.read_new(nodes, edges, with_target=True)
@@ -104,6 +112,8 @@ def explain(
     nodes: Nodes,
     node: Annotated[str, typer.Option(metavar="ID", help="Whose prediction to explain.")],
     edges: Edges = None,
+    source_column: SourceColumn = None,
+    target_column: TargetColumn = None,
     top: Annotated[int, typer.Option(min=1, help="How many neighbours and columns to show.")] = 10,
     drop_unknown: DropUnknown = False,
     as_json: JsonOption = False,
@@ -115,7 +125,7 @@ def explain(
 
     Example: [cyan]settwister explain --model model --nodes people.parquet --edges friends.parquet --node Ada[/]
     """
-    table = opened(model, drop_unknown)
+    table = opened(model, source_column, target_column, drop_unknown)
     say_isolated(table, edges)
     with busy("reading and predicting"):
         graph = table.read_new(nodes, edges)
@@ -147,12 +157,16 @@ def show_explanation(found: "Explanation", top: int) -> None:
     )
 
 
-def opened(model: Path, drop_unknown: bool = False) -> "TableClassifier":
-    """The classifier in a folder."""
+def opened(
+    model: Path, source_column: str | None = None, target_column: str | None = None, drop_unknown: bool = False
+) -> "TableClassifier":
+    """The classifier in a folder, to read edges as it was fitted unless other columns are named."""
     from settwister.estimator.table import TableClassifier
 
     if not model.is_dir():
         raise InputError(f"{model} is not a folder, expected one that settwister fit wrote")
     found = TableClassifier.load(model)
+    found.source = found.source if source_column is None else source_column
+    found.end = found.end if target_column is None else target_column
     found.drop_unknown = drop_unknown
     return found

@@ -32,10 +32,10 @@ Features = Annotated[
     str | None, typer.Option(metavar="A,B,…", help="The columns to predict from; all others where left out.")
 ]
 SourceColumn = Annotated[
-    str | None, typer.Option(metavar="COLUMN", help="Of the edges; source, or the first, where left out.")
+    str | None, typer.Option(metavar="COLUMN", help="Of the edges; where left out source, or the first of two.")
 ]
 TargetColumn = Annotated[
-    str | None, typer.Option(metavar="COLUMN", help="Of the edges; target, or the second, where left out.")
+    str | None, typer.Option(metavar="COLUMN", help="Of the edges; where left out target, or the second of two.")
 ]
 Weight = Annotated[str | None, typer.Option(metavar="COLUMN", help="Of the edges: numbers of at least 0.")]
 DropUnknown = Annotated[

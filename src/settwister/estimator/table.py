@@ -71,7 +71,8 @@ class TableClassifier:
         id: the column that names the nodes.
         target: the column to predict, empty where it is unknown.
         features: the columns to predict from; all others where left out.
-        source, end: columns of the table of edges; ``source`` and ``target``, or the first two, where left out.
+        source, end: columns of the table of edges; where left out, ``source`` and ``target``, or those of a table of
+            two.
         weight: a column of it with numbers of at least 0.
         drop_unknown: leave out edges to nodes that are not in the table, rather than refuse them.
         classifier: an :class:`OneHopClassifier`; its defaults where left out. Encoded features are not scaled again.

@@ -48,7 +48,7 @@ def read_edges(
 
     Args:
         ids: of the nodes, in order.
-        source_column, target_column: "source" and "target" if left out and there, otherwise the first two columns.
+        source_column, target_column: if left out, "source" and "target", or the two columns of a table of two.
         weight: a column of numbers.
         drop_unknown: go on without the edges of nodes that are not in ``ids``.
     """
@@ -103,14 +103,19 @@ class _Unknown:
 def _ends(table: Table, source: str | None, target: str | None, weight: str | None) -> list[str]:
     check_columns([name for name in (source, target, weight) if name is not None], table.names, table.title)
     free = [name for name in table.names if name not in (source, target, weight)]
-    if source is None and target is None and not {"source", "target"} <= set(free):
-        source, target = (*free[:2], None, None)[:2]
-    if source is None:
-        source = "source" if "source" in free else next(iter(free), None)
-    if target is None:
-        target = "target" if "target" in free else next((name for name in free if name != source), None)
-    if source is None or target is None:
+    wanted = [end for end, given in (("source", source), ("target", target)) if given is None]
+    if len(free) < len(wanted):
         raise InputError(f"{table.title} has the columns {listed(table.names)} only, expected one for either end")
+    by_name = set(wanted) <= set(free)
+    # A third column, such as a row number, would be taken for an end, and the graph be wrong without a word.
+    if len(free) > len(wanted) and not by_name:
+        raise InputError(
+            f"{table.title} has the columns {listed(free)} for {' and '.join(wanted)}, expected just one for each, or "
+            "columns called so: name them by --source-column and --target-column (in Python source and end)"
+        )
+    found = iter(wanted if by_name else free)
+    source = next(found) if source is None else source
+    target = next(found) if target is None else target
     if source == target or weight in (source, target):
         raise InputError(
             f"source, target and weight are {source!r}, {target!r} and {weight!r}, expected columns that differ"
