@@ -166,6 +166,44 @@ def test_labels(values: Any, codes: list[int], classes: list[Any]) -> None:
     assert found[1].tolist() == classes
 
 
+BLANKS = ["", " ", "\t", "\n \u00a0", None]
+
+
+@pytest.mark.parametrize("form", ["n.csv", "n.parquet", "polars", "pandas"])
+@pytest.mark.parametrize("kind", [pl.String, pl.Categorical])
+@pytest.mark.parametrize(("words", "known"), [("abab", ["a", "b"] * 2), ("1212", None)])
+def test_a_blank_target_is_unknown(tmp_path: Path, form: str, kind: Any, words: str, known: Any) -> None:
+    """Whatever holds it; and the other cells of a CSV file stay numbers."""
+    frame = pl.DataFrame({"id": range(9), "x": 1, "y": pl.Series([*words, *BLANKS]).cast(kind)})
+    source: Any = frame
+    if form == "pandas":
+        source = frame.to_pandas()
+    elif form != "polars":
+        source = written(tmp_path, form, frame.write_csv() if form == "n.csv" else frame)
+    target = read_nodes(source, "id", target="y").target
+    assert target is not None
+    numbers = [int(word) for word in words] if known is None and form == "n.csv" else list(words)
+    assert target.to_list() == [*(known or numbers), *[None] * 5]
+    assert labels(target)[0].tolist() == [0, 1, 0, 1, *[-1] * 5]
+    assert labels(frame["y"])[0].tolist() == [0, 1, 0, 1, *[-1] * 5]
+    blank = frame.with_columns(y=pl.lit(" ").cast(kind))
+    assert "is missing in every row" in refusal(lambda: read_nodes(blank, "id", target="y"))
+
+
+@pytest.mark.parametrize("cell", BLANKS[:-1])
+def test_a_blank_id_is_missing(tmp_path: Path, cell: str) -> None:
+    frame = pl.DataFrame({"id": ["a", cell, "b"], "x": 1})
+    for source in (frame, frame.to_pandas(), written(tmp_path, "n.parquet", frame)):
+        assert "has 1 of 3 ids missing" in refusal(lambda source=source: read_nodes(source, "id"))  # type: ignore[misc]
+    path = written(tmp_path, "n.csv", f'id,x\n"{cell}",1\n2,1\n')
+    assert "has 1 of 2 ids missing" in refusal(lambda: read_nodes(path, "id"))
+    edges = pl.DataFrame({"a": ["a", "b"], "b": ["b", cell]})
+    sentence = "has nothing in column 'b' of data row 2"
+    assert sentence in refusal(lambda: read_edges(edges, pl.Series(["a", "b"])))
+    path = written(tmp_path, "e.csv", f'a,b\n1,2\n1,"{cell}"\n')
+    assert sentence in refusal(lambda: read_edges(path, pl.Series([1, 2]), drop_unknown=True))
+
+
 def test_labels_that_teach_nothing() -> None:
     message = refusal(lambda: labels(pl.Series("y", ["a", "a", None])))
     assert message == "the target 'y' has one class only, 'a', expected at least two: there is nothing to learn"

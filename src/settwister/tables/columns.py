@@ -101,6 +101,18 @@ def check_finite(column: "polars.Series", title: str) -> None:
         )
 
 
+def missing(column: "polars.Series") -> "polars.Series":
+    """Which cells hold nothing: null, NaN, or text of nothing but whitespace."""
+    import polars as pl
+
+    gone = column.is_null()
+    if column.dtype.is_float():
+        gone |= column.is_nan()
+    if kind(column.dtype) == "text":
+        gone |= column.cast(pl.String).str.strip_chars() == ""
+    return gone
+
+
 def whole(column: "polars.Series") -> "polars.Series":
     """Which of a column of floats are whole numbers that an Int64 holds exactly; null stays null."""
     return (column == column.floor()) & (column.abs() < 2.0**53)

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from settwister.errors import InputError
 from settwister.extras import needs
-from settwister.tables.columns import check_columns, listed
+from settwister.tables.columns import check_columns, listed, missing
 from settwister.tables.ids import FEW, Positions, check_ids
 from settwister.tables.reading import open_table
 from settwister.tables.table import Table
@@ -124,10 +124,10 @@ def _ends(table: Table, source: str | None, target: str | None, weight: str | No
 
 
 def _positions(column: "polars.Series", positions: Positions, table: Table, row: int) -> "NDArray[Any]":
-    missing = column.is_null() | column.is_nan() if column.dtype.is_float() else column.is_null()
-    if missing.any():
+    gone = missing(column)
+    if gone.any():
         raise InputError(
-            f"{table.title} has nothing in column {column.name!r} of data row {row + _first(missing)}, expected both "
+            f"{table.title} has nothing in column {column.name!r} of data row {row + _first(gone)}, expected both "
             "ends of every edge: fill it in or drop that row"
         )
     return positions.find(column, table.title, typed=table.typed)

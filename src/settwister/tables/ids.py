@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from settwister.errors import InputError
-from settwister.tables.columns import listed, whole
+from settwister.tables.columns import listed, missing, whole
 
 if TYPE_CHECKING:
     import polars
@@ -21,11 +21,10 @@ def check_ids(ids: "polars.Series", title: str) -> None:
 
     if ids.dtype.is_nested() or ids.dtype in (pl.Object, pl.Null):
         raise InputError(f"column {ids.name!r} of {title} is {ids.dtype}, expected ids such as numbers or text")
-    missing = ids.null_count() + (int(ids.is_nan().sum()) if ids.dtype.is_float() else 0)
-    if missing:
+    if gone := int(missing(ids).sum()):
         raise InputError(
-            f"column {ids.name!r} of {title} has {missing} of {len(ids)} ids missing, expected an id for every node: "
-            "fill them in or drop those rows (in CSV, NA, null and None are missing too)"
+            f"column {ids.name!r} of {title} has {gone} of {len(ids)} ids missing, expected an id for every node: "
+            "fill them in or drop those rows (blanks and, in CSV, NA, null and None are missing too)"
         )
     repeated = ids.filter(ids.is_duplicated()).unique(maintain_order=True)
     if len(repeated):

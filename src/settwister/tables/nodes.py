@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from settwister.errors import InputError
-from settwister.tables.columns import check_columns, check_features, check_finite, listed, whole
+from settwister.tables.columns import check_columns, check_features, check_finite, kind, listed, missing, whole
 from settwister.tables.ids import check_ids, classes_from_cells, from_cells
 from settwister.tables.reading import open_table
 from settwister.tables.table import Frame, Table
@@ -26,7 +26,7 @@ class NodeTable:
     Args:
         ids: one per node, none missing, none twice.
         features: a row per node, at least one column; missing values are null.
-        target: the class of each node, null where unknown; None where the table has no such column.
+        target: the class of each node, null where unknown or blank; None where the table has no such column.
     """
 
     ids: "polars.Series"
@@ -61,7 +61,7 @@ def read_nodes(
     check_features(frame.select(chosen), table.title)
     classes = None
     if target is not None:
-        classes = _classes(frame[target] if table.typed else classes_from_cells(frame[target]), table.title)
+        classes = _classes(frame[target], table.title, typed=table.typed)
     return NodeTable(ids, frame.select(chosen), classes)
 
 
@@ -138,10 +138,15 @@ def _ids(table: Table, frame: "polars.DataFrame", id: str | None) -> "polars.Ser
     return index
 
 
-def _classes(target: "polars.Series", title: str) -> "polars.Series":
-    """The target as classes: floats that are whole numbers become integers, other floats are refused."""
+def _classes(target: "polars.Series", title: str, *, typed: bool = True) -> "polars.Series":
+    """The target as classes: blanks are unknown, floats that are whole numbers integers, other floats are refused."""
     import polars as pl
 
+    if kind(target.dtype) == "text":
+        words = target.cast(pl.String)
+        target = pl.select(pl.when(~missing(words)).then(words)).to_series().alias(target.name)
+    if not typed:
+        target = classes_from_cells(target)
     if target.dtype.is_nested() or target.dtype == pl.Object:
         raise InputError(f"the target {target.name!r} of {title} is {target.dtype}, expected one class per node")
     if target.null_count() == len(target):
