@@ -1,7 +1,10 @@
 """Tables in, a judged and saved classifier out: from the command line."""
 
+import html
 import json
 import os
+import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -459,6 +462,28 @@ def test_commands_for_later_are_quoted(tables: Tables, tmp_path: Path, capsys: p
     folder.mkdir()
     assert settwister(*fit_arguments(written(tables, folder))) == 0
     assert f"--model '{folder / 'model'}'" in capsys.readouterr().out
+
+
+def test_commands_for_later_run_as_they_are_printed(
+    tables: Tables, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    people, friends = tables
+    files = written((people, pl.concat([friends, pl.DataFrame({"source": ["x1"], "target": ["p0001"]})])), tmp_path)
+    monkeypatch.chdir(tmp_path)
+    asked = fit_arguments(files, "--drop-unknown", "--force")
+    for arguments in (asked, ["compare", *asked[1:], "--models", "mlp"]):
+        assert settwister(*arguments) == 0
+        capsys.readouterr()
+        page = html.unescape((files / "model" / "report.html").read_text())
+        for command in ("predict", "explain"):
+            line = re.search(f"<code>settwister ({command} .*?)</code>", page)
+            assert line is not None
+            assert settwister(*shlex.split(line[1].replace("--node ID", "--node p0001"))) == 0
+        (tmp_path / "predictions.parquet").unlink()
+    assert settwister(*asked) == 0
+    said = capsys.readouterr().out
+    assert all(f"{name}: settwister {name.lower()} --model" in said for name in ("Predict", "Explain"))
+    assert said.count("--drop-unknown") == 2
 
 
 def test_a_terminated_command_leaves_nothing_behind(files: Path) -> None:

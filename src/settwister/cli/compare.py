@@ -153,7 +153,7 @@ def leaderboard(
     assert best.classifier is not None
     table.judge(best.classifier, graph, split, best.seconds)
     report = table.report(
-        usage=usage_lines(nodes, edges, out),
+        usage=usage_lines(nodes, edges, out, table.drop_unknown),
         leaderboard=rows,
         notes=notes_on(graph.dropped),
     )

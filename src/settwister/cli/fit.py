@@ -90,7 +90,8 @@ def fit(
             table.tune(graph, split, time_limit=tune, storage=trials, tell=tell_trial)
         bars.update(shown, description="training", total=None, completed=0)
         table.learn(graph, split, lambda done, most, note: bars.update(shown, completed=done, total=most, note=note))
-    report = table.report(usage=usage_lines(nodes, edges, out), notes=notes_on(graph.dropped))
+    usage = usage_lines(nodes, edges, out, drop_unknown)
+    report = table.report(usage=usage, notes=notes_on(graph.dropped))
     table.save(out, force=force, report=report)
     if tune:
         trials.unlink(missing_ok=True)
@@ -117,5 +118,5 @@ def fit(
         f"{trained} trained in {table.seconds_:.1f} s; epoch {fitted.best_epoch_} of {fitted.n_iter_}{whose} was kept."
     )
     console.print(f"Model: {escape(str(out))}   Page: {escape(str(out / 'report.html'))}", highlight=False)
-    for what, line in usage_lines(nodes, edges, out).items():
+    for what, line in usage.items():
         console.print(f"{what}: [cyan]{escape(line)}[/]", highlight=False, soft_wrap=True)

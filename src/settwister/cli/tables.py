@@ -114,9 +114,11 @@ def write_table(frame: "polars.DataFrame", path: Path) -> None:
         raise OSError(f"{path.name} was not written: {error}") from error
 
 
-def usage_lines(nodes: Path, edges: Path | None, out: Path) -> dict[str, str]:
-    """Commands that use a model, as a shell takes them."""
-    given = ["--model", str(out), "--nodes", str(nodes), *([] if edges is None else ["--edges", str(edges)])]
+def usage_lines(nodes: Path, edges: Path | None, out: Path, drop_unknown: bool) -> dict[str, str]:
+    """Commands that use a model on the tables it was fitted on, as a shell takes them."""
+    given = ["--model", str(out), "--nodes", str(nodes)]
+    if edges is not None:
+        given += ["--edges", str(edges), *(["--drop-unknown"] if drop_unknown else [])]
     return {
         "Predict": shlex.join(["settwister", "predict", *given, "--out", "predictions.parquet"]),
         "Explain": shlex.join(["settwister", "explain", *given, "--node", "ID"]),
