@@ -189,6 +189,26 @@ def test_columns_that_differ_from_training(
         fitted.predict(change(tables[0]), tables[1])
 
 
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        (
+            lambda people: people.rename({"age": "Age"}),
+            "has no column 'age', which the model was trained on, expected it beside 'person', .*: "
+            "add it, or call 'Age' so if that is meant",
+        ),
+        (without("about"), "has no column 'about', which the model was trained on, expected it beside .*: add it$"),
+        (without("person"), "has no column 'person', which the model was trained on"),
+        (without("kind"), "has no column 'kind', which the model was trained on"),
+    ],
+)
+def test_a_column_that_is_not_there_is_the_models_not_the_persons(
+    fitted: TableClassifier, tables: Tables, change: Callable[[pl.DataFrame], pl.DataFrame], sentence: str
+) -> None:
+    with pytest.raises(InputError, match=sentence):
+        fitted.evaluate(change(tables[0]), tables[1])
+
+
 def test_classes_that_were_not_trained_on(fitted: TableClassifier, tables: Tables) -> None:
     nodes = tables[0].with_columns(kind=pl.lit("martian"))
     with pytest.raises(InputError, match="holds martian, expected classes that were trained on: local, mixed, worldly"):

@@ -134,6 +134,22 @@ def test_nodes_that_cannot_be_used(
     assert sentence.replace("the polars data frame", str(path)) in refusal(lambda: read_nodes(path, **arguments))
 
 
+@pytest.mark.parametrize(
+    ("asked", "hint"), [("scroe", ": did you mean 'Score'?"), ("KIND", ": did you mean 'kind'?"), ("zzz", "'kind'")]
+)
+def test_the_column_that_may_be_meant_is_named(asked: str, hint: str) -> None:
+    frame = pl.DataFrame({"id": [1, 2], "Score": [1, 2], "kind": ["a", "b"]})
+    told = {
+        refusal(lambda: read_nodes(frame, asked)),
+        refusal(lambda: read_nodes(frame, "id", target=asked)),
+        refusal(lambda: read_nodes(frame, "id", features=[asked])),
+        refusal(lambda: read_edges(frame, frame["id"], weight=asked)),
+    }
+    (message,) = told
+    assert message.endswith(hint)
+    assert f"has no column {asked!r}, expected one of 'id', 'Score', 'kind'" in message
+
+
 def test_nan_is_missing_in_pandas_and_csv_but_infinity_is_nowhere(tmp_path: Path) -> None:
     frame = pd.DataFrame({"id": [1, 2], "a": [np.nan, 1.0]})
     assert read_nodes(frame, "id").features["a"].to_list() == [None, 1.0]

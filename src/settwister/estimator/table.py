@@ -257,7 +257,7 @@ class TableClassifier:
         """
         self._check_fitted()
         target = self.target if with_target else None
-        table = read_nodes(nodes, self.id, target, self.columns_, self.encoder_.texts)
+        table = read_nodes(nodes, self.id, target, self.columns_, self.encoder_.texts, trained=True)
         codes = np.full(len(table.ids), -1)
         if with_target:
             assert table.target is not None

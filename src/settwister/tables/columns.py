@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterable, Mapping
 from datetime import date, time, timedelta
+from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from settwister.errors import InputError
@@ -118,11 +119,30 @@ def whole(column: "polars.Series") -> "polars.Series":
     return (column == column.floor()) & (column.abs() < 2.0**53)
 
 
-def check_columns(wanted: Iterable[str], there: Collection[str], title: str) -> None:
-    """Refuse a column that is not there, naming those that are."""
+def check_columns(wanted: Iterable[str], there: Collection[str], title: str, *, trained: bool = False) -> None:
+    """Refuse a column that is not there, naming those that are and the one that may be meant.
+
+    Args:
+        trained: whether a model asks for these columns, rather than a person.
+    """
     for name in wanted:
-        if name not in there:
-            raise InputError(f"{title} has no column {name!r}, expected one of {listed(there)}")
+        if name in there:
+            continue
+        alike = _most_alike(name, there)
+        if trained:
+            advice = "add it" if alike is None else f"add it, or call {alike!r} so if that is meant"
+            raise InputError(
+                f"{title} has no column {name!r}, which the model was trained on, expected it beside "
+                f"{listed(there)}: {advice}"
+            )
+        hint = "" if alike is None else f": did you mean {alike!r}?"
+        raise InputError(f"{title} has no column {name!r}, expected one of {listed(there)}{hint}")
+
+
+def _most_alike(name: str, there: Iterable[str]) -> str | None:
+    """That of the columns there whose name is nearest, in whatever case, if any is near."""
+    lowered = {other.lower(): other for other in there}
+    return next((lowered[other] for other in get_close_matches(name.lower(), lowered, 1)), None)
 
 
 def listed(values: Collection[Any], most: int = MOST_NAMED) -> str:

@@ -40,6 +40,8 @@ def read_nodes(
     target: str | None = None,
     features: Sequence[str] | None = None,
     text: Collection[str] = (),
+    *,
+    trained: bool = False,
 ) -> NodeTable:
     """The nodes in ``source``, a path or a data frame.
 
@@ -48,13 +50,14 @@ def read_nodes(
         target: the column to predict, null where it is unknown.
         features: the columns to predict from; all others where left out.
         text: features that are text, whatever the cells of a CSV file look like.
+        trained: whether these are the columns of a model.
     """
     table = open_table(source)
     named = [name for name in (id, target) if name is not None]
     if len(set(named)) < len(named):
         raise InputError(f"the id and the target are both {id!r}, expected two columns")
-    check_columns(named, table.names, table.title)
-    chosen = _chosen_features(features, named, table)
+    check_columns(named, table.names, table.title, trained=trained)
+    chosen = _chosen_features(features, named, table, trained=trained)
     frame = table.whole([*named, *chosen], text=[*named, *(name for name in chosen if name in text)])
     ids = _ids(table, frame, id)
     check_ids(ids, table.title)
@@ -107,7 +110,9 @@ def as_words(target: "polars.Series") -> "polars.Series":
         ) from None
 
 
-def _chosen_features(features: Sequence[str] | None, named: list[str], table: Table) -> list[str]:
+def _chosen_features(
+    features: Sequence[str] | None, named: list[str], table: Table, *, trained: bool = False
+) -> list[str]:
     if features is None:
         chosen = [name for name in table.names if name not in named]
         if not chosen:
@@ -118,7 +123,7 @@ def _chosen_features(features: Sequence[str] | None, named: list[str], table: Ta
     chosen = list(features)
     if not chosen:
         raise InputError("features is empty, expected at least one column name: leave it out to take all others")
-    check_columns(chosen, table.names, table.title)
+    check_columns(chosen, table.names, table.title, trained=trained)
     if len(set(chosen)) < len(chosen):
         raise InputError(f"features is {listed(chosen)}, expected every column once")
     if both := [name for name in chosen if name in named]:
