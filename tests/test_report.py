@@ -309,6 +309,24 @@ def test_a_report_of_many_classes_lists_mistakes() -> None:
     assert "And 40 rarer ones." in text
 
 
+def test_the_page_says_what_columns_were_read_as() -> None:
+    about = made_up()
+    assert "How columns were read" not in classifier_page(about), "nothing is known of a classifier of arrays"
+    few = [{"column": "<age>", "read_as": "number", "gaps": 1234}, {"column": "city", "read_as": "category", "gaps": 0}]
+    text = classifier_page(replace(about, data=replace(about.data, readings=few)))
+    check(text)
+    assert '<td class="words">&lt;age&gt;</td><td class="words">number</td><td>1,234</td>' in text
+    assert "gaps in 2,700 rows" in text
+    assert "<details>" not in text
+    many = [{"column": f"x{i}", "read_as": "date" if i % 3 else "number", "gaps": i} for i in range(300)]
+    text = classifier_page(replace(about, data=replace(about.data, readings=many)))
+    check(text)
+    assert "<details><summary>300 columns (date: 200; number: 100)</summary>" in text
+    assert ">x299</td>" in text
+    text = classifier_page(replace(about, data=replace(about.data, readings=many * 4)))
+    assert "And 200 more." in text
+
+
 def test_the_page_says_whose_curves_it_shows() -> None:
     about = made_up()
     assert "Of the first of" not in classifier_page(about)

@@ -87,6 +87,7 @@ def test_what_is_saved_is_what_was_judged(fitted: TableClassifier, tables: Table
         "encoder.skops", "estimator.json", "network", "report.html"
     ]  # fmt: skip
     page = (tmp_path / "model" / "report.html").read_text()
+    assert '<td class="words">joined</td><td class="words">date</td>' in page
     assert f"{fitted.evaluation_.accuracy:.1%}" in page
     with pytest.raises(InputError, match="exists already"):
         fitted.save(tmp_path / "model")

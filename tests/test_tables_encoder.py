@@ -58,6 +58,41 @@ def test_every_kind_of_column_comes_out_finite(encoder: TableEncoder) -> None:
     assert np.abs(x[:, [encoder.origin[place] != "title" for place in range(x.shape[1])]]).max() <= 3
 
 
+def test_what_columns_were_read_as_and_where_they_have_gaps(encoder: TableEncoder) -> None:
+    table = people()
+    expected = {
+        "height": "number",
+        "children": "number",
+        "member": "yes or no",
+        "city": "category",
+        "size": "category",
+        "title": "text",
+        "born": "date",
+        "seen": "date",
+        "written_date": "date",
+        "written_number": "number",
+        "stay": "duration",
+        "alarm": "time of day",
+    }
+    for one in (encoder, TableEncoder.from_bytes(encoder.to_bytes())):
+        found = one.readings(table)
+        assert {row["column"]: row["read_as"] for row in found} == expected
+        assert {row["column"]: row["gaps"] for row in found} == {name: table[name].null_count() for name in expected}
+
+
+def test_a_cell_that_cannot_be_read_like_the_others_is_a_gap() -> None:
+    train = pl.DataFrame(
+        {"a": ["1.5", "2", "N/A"] * 9, "day": ["2024-01-31", " ", "2024-02-01"] * 9, "b": ["", "?"] * 13 + [""]}
+    )
+    train = train.with_columns(c=pl.Series(["x", "y", " "] * 9), d=pl.lit(None))
+    later = train.with_columns(a=pl.lit("few"), day=pl.lit("soon"), c=pl.lit("new"))
+    encoder = TableEncoder().fit(train)
+    readings = [[(row["read_as"], row["gaps"]) for row in encoder.readings(rows)] for rows in (train, later)]
+    left_out = "nothing, left out"
+    assert readings[0] == [("number", 9), ("date", 9), (left_out, 14), ("category", 9), (left_out, 27)]
+    assert readings[1] == [("number", 27), ("date", 27), (left_out, 14), ("category", 0), (left_out, 27)]
+
+
 def test_columns_of_text_and_dates_are_what_skrub_makes_of_them() -> None:
     """The slow and obvious way: the whole TableVectorizer, of whose steps we keep only some."""
     table = people().select("city", "born", "seen", "written_date", "written_number").head(100)

@@ -80,7 +80,7 @@ class TableClassifier:
 
     Attributes:
         evaluation_: on the nodes that were set aside; data_: what it learned from; classes_; classifier_; encoder_;
-            columns_; seconds_.
+            columns_; readings_: what each of these was read as; seconds_.
 
     Needs ``pip install 'settwister[tables]'``.
     """
@@ -142,6 +142,7 @@ class TableClassifier:
             )
         self.columns_ = list(table.features.columns)
         self.encoder_ = TableEncoder().fit(table.features, split.train.numpy())
+        self.readings_ = self.encoder_.readings(table.features)
         return self._graph(table.ids, table.features, edges, codes), split
 
     def learn(self, graph: TableGraph, split: Split, tell: Tell | None = None) -> Self:
@@ -223,6 +224,7 @@ class TableClassifier:
             classes=dict(zip(self.names, sizes.tolist(), strict=True)),
             split={"training": len(split.train), "validation": len(split.validation), "test": len(split.test)},
             degrees=degree_histogram(graph.degrees),
+            readings=self.readings_,
         )
 
     @property

@@ -1,6 +1,7 @@
 """A trained node classifier as a page, in the order in which a person asks about it."""
 
 import json
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from html import escape
 from typing import Any
@@ -16,6 +17,8 @@ from settwister.report.page import html_table, page
 from settwister.report.reliability import reliability_diagram
 
 MOST_CLASSES_LISTED = 30
+MOST_COLUMNS_SHOWN = 15
+MOST_COLUMNS_LISTED = 1000
 
 
 def classifier_page(about: ClassifierReport) -> str:
@@ -78,7 +81,24 @@ def _data(data: DataSummary) -> str:
     classes = rank_bars(dict(common[:MOST_CLASSES_LISTED]), decimals=0) + rest
     heights = {_short(row["degrees"]): row["nodes"] for row in data.degrees}
     degrees = f"<h3>Neighbours</h3>{bar_chart(heights, 'neighbours', 'nodes')}" if heights else ""
-    return f"{table}<h3>Labelled nodes by class</h3>{classes}{degrees}"
+    return f"{table}{_readings(data)}<h3>Labelled nodes by class</h3>{classes}{degrees}"
+
+
+def _readings(data: DataSummary) -> str:
+    """What each column was read as; of many columns a line, and the rest when somebody opens it."""
+    if not data.readings:
+        return ""
+    body = [[escape(row["column"]), escape(row["read_as"]), f"{row['gaps']:,}"] for row in data.readings]
+    more = len(body) - MOST_COLUMNS_LISTED
+    rest = f'<p class="note">And {more:,} more.</p>' if more > 0 else ""
+    header = ["column", "read as", f"gaps in {data.nodes:,} rows"]
+    table = html_table(header, body[:MOST_COLUMNS_LISTED], words=2) + rest
+    if len(body) > MOST_COLUMNS_SHOWN:
+        counts = Counter(row["read_as"] for row in data.readings).most_common()
+        counted = "; ".join(f"{escape(read_as)}: {count:,}" for read_as, count in counts)
+        table = f"<details><summary>{len(body):,} columns ({counted})</summary>{table}</details>"
+    note = "A gap is a cell that is empty, or that cannot be read as what the column is."
+    return f'<h3>How columns were read</h3><p class="note">{note}</p>{table}'
 
 
 def _curves(about: ClassifierReport) -> str:

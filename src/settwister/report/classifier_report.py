@@ -22,6 +22,7 @@ class DataSummary:
         classes: labelled nodes by class.
         split: nodes by what they were used for, such as training, validation and test.
         degrees: how many nodes have how many neighbours, as :func:`settwister.evaluation.degree_histogram` gives it.
+        readings: what each column was read as, as :meth:`settwister.tables.TableEncoder.readings` gives it.
     """
 
     nodes: int
@@ -33,6 +34,7 @@ class DataSummary:
     classes: dict[str, int]
     split: dict[str, int]
     degrees: list[dict[str, Any]] = field(default_factory=list)
+    readings: list[dict[str, Any]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         for name in ("labelled", "isolated"):

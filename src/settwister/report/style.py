@@ -26,6 +26,7 @@ dl.figures dt { color: var(--soft); font-size: 0.9rem; }
 dl.figures dd { margin: 0; font-size: 1.5rem; font-variant-numeric: tabular-nums; }
 dl.figures dd small { display: block; font-size: 0.85rem; color: var(--soft); }
 .scroll { overflow-x: auto; }
+summary { cursor: pointer; margin: 0.3rem 0; }
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
 th, td { padding: 0.3rem 0.7rem; border-bottom: 1px solid var(--line); text-align: right; white-space: nowrap; }
 .words { text-align: left; }

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from settwister.errors import InputError
 from settwister.extras import needs
 from settwister.tables import saved
-from settwister.tables.columns import as_plain, check_features, check_same_columns, example, kind, listed
+from settwister.tables.columns import as_plain, check_features, check_same_columns, example, kind, listed, missing
 from settwister.tables.text import TextEncoder
 from settwister.tables.vectorising import Column, fit_columns
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 FARTHEST = 1e100  # numbers beyond are cut off, so that no difference overflows
 ROWS_AT_ONCE = 2**14
 TITLE = "the table of features"
+WORDS = {"boolean": "yes or no", "time": "time of day"}  # for kinds of columns, where theirs would not tell everybody
 
 
 class _Part(NamedTuple):
@@ -113,6 +114,27 @@ class TableEncoder:
             filled = numbers if self._imputer is None else self._imputer.transform(numbers)
             np.concatenate([filled, missing, *(part.values for part in plain)], axis=1, out=out[some], casting="unsafe")
         return out
+
+    def readings(self, features: "polars.DataFrame") -> list[dict[str, Any]]:
+        """What each column of the table is read as, and how many rows of ``features`` have a gap there.
+
+        >>> import polars
+        >>> table = polars.DataFrame({"age": ["31", "45", "?"], "city": ["Rome", "Oslo", "Rome"]})
+        >>> TableEncoder().fit(table).readings(table)[0]
+        {'column': 'age', 'read_as': 'number', 'gaps': 1}
+        """
+        self._check_fitted()
+        check_same_columns(features, self._kinds, TITLE)
+        found = []
+        for name, word in self._kinds.items():
+            column = self._columns.get(name)
+            if column is not None:
+                read_as, gaps = column.read_as, column.gaps(as_plain(features[name], word))
+            else:
+                read_as = WORDS.get(word, word) if name in self._numbers else "nothing, left out"
+                gaps = int(missing(features[name]).sum())
+            found.append({"column": name, "read_as": read_as, "gaps": gaps})
+        return found
 
     @property
     def texts(self) -> list[str]:

@@ -42,14 +42,34 @@ class Column:
             return pl.DataFrame(numbers, schema=[f"{cells.name}_{place:02d}" for place in range(numbers.shape[1])])
         return out if isinstance(out, pl.DataFrame) else out.to_frame()
 
+    @property
+    def read_as(self) -> str:
+        """What the cells are taken for, in a word."""
+        from skrub import DatetimeEncoder
+
+        if not self.measured:
+            return "category" if self.text is None else "text"
+        return "date" if isinstance(self.steps[-1], DatetimeEncoder) else "number"
+
+    def gaps(self, cells: "polars.Series") -> int:
+        """How many cells hold nothing, or nothing that can be read as what the column is."""
+        out: Any = cells
+        for step in filter(_takes_a_column, self.steps):  # a one-hot encoding has a column for what is missing
+            out = step.transform(out)
+        found: int = (out.to_series() if hasattr(out, "to_series") else out).null_count()
+        return found
+
     def cleaned(self, cells: "polars.Series") -> Any:
         """``cells`` after the steps."""
         out: Any = cells
         for step in self.steps:
-            # skrub's own steps take a column, scikit-learn's a table.
-            alone = getattr(step, "__single_column_transformer__", False)
-            out = step.transform(out if alone else out.to_frame())
+            out = step.transform(out if _takes_a_column(step) else out.to_frame())
         return out
+
+
+def _takes_a_column(step: Any) -> bool:
+    """skrub's own steps do, scikit-learn's take a table."""
+    return getattr(step, "__single_column_transformer__", False)
 
 
 def fit_columns(train: list["polars.Series"]) -> dict[str, Column]:
