@@ -61,6 +61,13 @@ def test_reliability_is_the_loop_over_bins_and_nodes(bins: int, seed: int) -> No
     assert expected_calibration_error(probabilities, labels, bins) == pytest.approx(error)
 
 
+def test_chance_is_one_over_the_classes_that_occur() -> None:
+    always = [[1, 0, 0]] * 5
+    for labels in ([0, 0, 1, 1, 1], [0, 1, 2, 1, 1]):
+        found = evaluate(always, labels, ["a", "b", "c"])
+        assert found.chance == found.balanced_accuracy == 1 / len(set(labels))
+
+
 def test_confidences_on_the_edge_of_a_bin() -> None:
     edges = np.arange(6, 11) / 10
     probabilities = np.stack([edges, 1 - edges], 1)

@@ -372,6 +372,28 @@ def test_caveats_come_where_they_are_due() -> None:
     assert caveats(evaluate(good, [0, 1] * 2000, ["a", "b"])) == []
 
 
+def test_who_asked_for_balance_is_told_of_it_first() -> None:
+    found = judged(60, 30, others=10)
+    said = headline(found, balanced=True)
+    assert said.startswith(
+        "With every class counted alike, the model is right 33.3% of the time; guessing would be right"
+    )
+    assert said.index("50.0%") < said.index("always answering “a” would be right for 90.0%")
+    assert headline(found) in said
+    warned = caveats(found, balanced=True)
+    assert "With every class counted alike, this is no better than guessing." in warned
+    assert not any("commonest class" in one for one in warned)
+    fair = evaluate([[0.9, 0.1]] * 60 + [[0.1, 0.9]] * 40, [0] * 60 + [0] * 30 + [1] * 10, ["a", "b"])
+    assert fair.accuracy < fair.majority
+    assert not any("guessing" in one or "commonest" in one for one in caveats(fair, balanced=True))
+    plain, balanced = (classifier_page(replace(made_up(), balanced=asked)) for asked in (False, True))
+    for text, first in ((plain, ["accuracy", "commonest class"]), (balanced, ["balanced accuracy", "accuracy"])):
+        check(text)
+        assert re.findall(r"<dt>([^<]*)</dt>", text)[:2] == first
+    assert "Balanced accuracy on test nodes; the first is" in balanced
+    assert f"by guessing: {1 / len(SUBJECTS):.1%}" in balanced
+
+
 def test_calibration_in_words() -> None:
     assert "at their word" in calibration(judged(900, 100, sure=0.9))
     assert "surer than it should be" in calibration(judged(600, 400, sure=0.9))

@@ -50,6 +50,19 @@ def test_two_commands_from_tables_to_predictions(files: Path, capsys: pytest.Cap
     assert "p0001 is predicted" in capsys.readouterr().out
 
 
+def test_who_asks_for_balance_is_told_of_it_first(files: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert settwister(*fit_arguments(files, "--balanced")) == 0
+    tables = ["--nodes", files / "people.parquet", "--edges", files / "friends.parquet"]
+    said = [capsys.readouterr().out]
+    assert settwister("evaluate", "--model", files / "model", *tables) == 0
+    said += [capsys.readouterr().out]
+    for words in said:
+        first, second = " ".join(words.split()).split(". ")[:2]
+        assert first.endswith("% is the balanced accuracy, every class counted alike; guessing would be 33.3%")
+        assert "nodes are right" in second
+    assert "<p>With every class counted alike, the model is right" in (files / "model" / "report.html").read_text()
+
+
 def test_networks_that_answer_as_one_are_counted_in_what_is_said(
     files: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

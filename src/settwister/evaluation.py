@@ -59,6 +59,11 @@ class Evaluation:
         return sum(row[i] for i, row in enumerate(self.confusion))
 
     @property
+    def chance(self) -> float:
+        """The balanced accuracy of guessing, or of always giving one answer: one over the number of classes there."""
+        return 1 / len([row for row in self.per_class if row["support"] > 0])
+
+    @property
     def interval(self) -> tuple[float, float]:
         """The 95% Wilson interval of the accuracy."""
         return wilson_interval(self.right, self.nodes)

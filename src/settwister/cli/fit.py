@@ -33,6 +33,7 @@ from settwister.cli.tables import (
     say_dropped,
     table_classifier,
     usage_lines,
+    verdict,
 )
 
 
@@ -103,11 +104,7 @@ def fit(
         return
     say_dropped(graph.dropped)
     console = Console()
-    low, high = found.interval
-    console.print(
-        f"[bold]{found.accuracy:.1%}[/] of {found.nodes} test nodes are right (95% interval {low:.1%} to {high:.1%}); "
-        f"always answering the commonest class would be {found.majority:.1%}."
-    )
+    console.print(verdict(found, "test nodes", balanced=report.balanced))
     if tune:
         console.print(f"{len(table.trials_)} settings were tried, each judged on the validation nodes.")
     fitted = table.classifier_

@@ -9,7 +9,16 @@ from rich.console import Console
 from rich.markup import escape
 
 from settwister.cli.output import JsonOption, busy, print_table
-from settwister.cli.tables import DropUnknown, Edges, SourceColumn, TargetColumn, say_dropped, say_isolated, write_table
+from settwister.cli.tables import (
+    DropUnknown,
+    Edges,
+    SourceColumn,
+    TargetColumn,
+    say_dropped,
+    say_isolated,
+    verdict,
+    write_table,
+)
 from settwister.errors import InputError
 from settwister.files import check_writable, new_file
 
@@ -90,11 +99,10 @@ def evaluate(
         print(json.dumps(found.to_json() | {"dropped_edges": graph.dropped}, indent=1))
         return
     say_dropped(graph.dropped)
-    low, high = found.interval
+    balanced = table.classifier_.class_weight is not None
+    more = "" if balanced else f"Balanced accuracy {found.balanced_accuracy:.1%}. "
     Console().print(
-        f"[bold]{found.accuracy:.1%}[/] of {found.nodes} nodes are right (95% interval {low:.1%} to {high:.1%}); "
-        f"always answering the commonest class would be {found.majority:.1%}. Balanced accuracy "
-        f"{found.balanced_accuracy:.1%}, macro-F1 {found.macro_f1:.1%}, calibration error "
+        f"{verdict(found, 'nodes', balanced=balanced)} {more}Macro-F1 {found.macro_f1:.1%}, calibration error "
         f"{found.calibration_error:.3f}."
     )
     print_table(

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from settwister.estimator import OneHopClassifier
     from settwister.estimator.table import TableClassifier
+    from settwister.evaluation import Evaluation
 
 LARGEST_SEED = 2**32 - 1  # of scikit-learn
 
@@ -129,6 +130,20 @@ def notes_on(dropped: int) -> list[str]:
     edges = "1 edge" if dropped == 1 else f"{dropped} edges"
     were = "was" if dropped == 1 else "were"
     return [f"{edges} to nodes that are not in the table {were} left out."] if dropped else []
+
+
+def verdict(found: "Evaluation", nodes: str, *, balanced: bool) -> str:
+    """How good answers for so many nodes are, in rich's markup; first of all what was asked for."""
+    low, high = found.interval
+    sentences = [
+        f"{found.accuracy:.1%} of {found.nodes} {nodes} are right (95% interval {low:.1%} to {high:.1%}); always "
+        f"answering the commonest class would be {found.majority:.1%}."
+    ]
+    if balanced:
+        alike = f"is the balanced accuracy, every class counted alike; guessing would be {found.chance:.1%}."
+        sentences.insert(0, f"{found.balanced_accuracy:.1%} {alike}")
+    share, rest = " ".join(sentences).split(" ", 1)
+    return f"[bold]{share}[/] {rest}"
 
 
 def say_isolated(table: "TableClassifier", edges: Path | None) -> None:

@@ -341,6 +341,7 @@ class TableClassifier:
             evaluation=self.evaluation_,
             curves={names[name]: values for name, values in curves.items() if values},
             best_epoch=fitted.best_epoch_,
+            balanced=fitted.class_weight is not None,
             networks=fitted.network_.config.get("members", 1),
             configuration={"classifier": fitted.get_params(), "seconds": round(self.seconds_, 1)},
             versions={"settwister": __version__, "torch": torch.__version__, "python": platform.python_version()},

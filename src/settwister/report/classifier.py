@@ -52,15 +52,21 @@ def _found(about: ClassifierReport) -> str:
         "balanced accuracy": (f"{found.balanced_accuracy:.1%}", "every class counts alike"),
         "macro-F1": (f"{found.macro_f1:.3f}", f"log loss {found.log_loss:.3f}"),
     }
+    if about.balanced:
+        first = {"balanced accuracy": (f"{found.balanced_accuracy:.1%}", f"by guessing: {found.chance:.1%}")}
+        figures = first | figures | first  # in the first place, and as it is told here
     cards = "".join(
         f"<div><dt>{name}</dt><dd>{value} <small>{more}</small></dd></div>" for name, (value, more) in figures.items()
     )
-    warned = "".join(f'<p class="caveat">{escape(said)}</p>' for said in [*caveats(found), *about.notes])
+    warned = "".join(
+        f'<p class="caveat">{escape(said)}</p>' for said in [*caveats(found, balanced=about.balanced), *about.notes]
+    )
     note = (
         "Measured on nodes that took no part in training. The interval (Wilson's) takes test nodes as independent of "
         "each other; neighbours in a graph are not quite, so it is somewhat too narrow."
     )
-    return f'<p>{escape(headline(found))}</p><dl class="figures">{cards}</dl>{warned}<p class="note">{escape(note)}</p>'
+    said = escape(headline(found, balanced=about.balanced))
+    return f'<p>{said}</p><dl class="figures">{cards}</dl>{warned}<p class="note">{escape(note)}</p>'
 
 
 def _data(data: DataSummary) -> str:
@@ -191,9 +197,11 @@ def _leaderboard(about: ClassifierReport) -> str:
         ]
         for row in rows
     ]
-    bars = rank_bars({row.model: row.accuracy for row in rows}, percent=True, chosen=chosen)
+    shown = {row.model: row.balanced_accuracy if about.balanced else row.accuracy for row in rows}
+    bars = rank_bars(shown, percent=True, chosen=chosen)
     table = html_table(["model", "accuracy", "balanced accuracy", "macro-F1", "seconds"], body)
-    return f'<p class="note">Accuracy on test nodes; the first is the best on validation nodes.</p>{bars}{table}'
+    what = "Balanced accuracy" if about.balanced else "Accuracy"
+    return f'<p class="note">{what} on test nodes; the first is the best on validation nodes.</p>{bars}{table}'
 
 
 def _settings(header: list[str], given: Mapping[str, Any]) -> str:

@@ -79,6 +79,7 @@ class ClassifierReport:
         configuration: settings by name; a dictionary within is shown under its name and a dot.
         versions: of Python and of packages.
         notes: further sentences for the first section.
+        balanced: whether classes were to count alike, so that balanced accuracy is the first thing to say.
     """
 
     title: str
@@ -92,6 +93,7 @@ class ClassifierReport:
     configuration: dict[str, Any] = field(default_factory=dict)
     versions: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    balanced: bool = False
 
     def __post_init__(self) -> None:
         if self.best_epoch is not None:

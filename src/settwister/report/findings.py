@@ -10,19 +10,29 @@ CALIBRATED = 0.05
 MOST_NAMED = 5
 
 
-def headline(found: Evaluation) -> str:
-    """One sentence: how often the model is right, and how often the commonest class would have been."""
+def headline(found: Evaluation, *, balanced: bool = False) -> str:
+    """How often the model is right, and how often the commonest class would have been.
+
+    Args:
+        balanced: begin with every class counted alike, for who asked for that.
+    """
+    first = ""
+    if balanced:
+        first = (
+            f"With every class counted alike, the model is right {found.balanced_accuracy:.1%} of the time; guessing "
+            f"would be right {found.chance:.1%}. "
+        )
     commonest = max(found.per_class, key=lambda row: int(row["support"]))["name"]
     low, high = found.interval
     return (
-        f"The model names the right class for {found.right:,} of {found.nodes:,} test {_nodes(found.nodes)}, "
+        f"{first}The model names the right class for {found.right:,} of {found.nodes:,} test {_nodes(found.nodes)}, "
         f"{found.accuracy:.1%} (95% interval {low:.1%} to {high:.1%}); always answering “{commonest}” would be right "
         f"for {found.majority:.1%}."
     )
 
 
-def caveats(found: Evaluation) -> list[str]:
-    """What to keep in mind before trusting the headline; empty where there is nothing of note."""
+def caveats(found: Evaluation, *, balanced: bool = False) -> list[str]:
+    """What to keep in mind before trusting that headline; empty where there is nothing of note."""
     said = []
     low, high = found.interval
     if high - low > WIDE:
@@ -30,7 +40,10 @@ def caveats(found: Evaluation) -> list[str]:
             f"With {found.nodes:,} test {_nodes(found.nodes)}, the accuracy is known only roughly: it may be anything "
             f"from {low:.0%} to {high:.0%}."
         )
-    if found.accuracy < found.majority:
+    if balanced:  # classes that count alike cost accuracy, and nobody asked for more of it than of the commonest class
+        if found.balanced_accuracy <= found.chance:
+            said.append("With every class counted alike, this is no better than guessing.")
+    elif found.accuracy < found.majority:
         said.append("This is worse than always answering the commonest class.")
     elif low <= found.majority:
         said.append("This is not clearly better than always answering the commonest class.")
