@@ -126,6 +126,34 @@ def test_what_cannot_be_read(tmp_path: Path, name: str, content: Any, sentence: 
     assert sentence in message
 
 
+@pytest.mark.parametrize("ending", ["csv", "csv.gz"])
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (parquet_bytes(pa.table({"a": [1], "b": ["x"]})), "is a Parquet file, expected CSV in UTF-8: name it .parquet"),
+        ("a,b\n1,2\n".encode("utf-16"), "is UTF-16, expected CSV in UTF-8: save it as UTF-8"),
+        (b"\xfe\xff" + "a,b\n1,2\n".encode("utf-16-be"), "is UTF-16, expected CSV in UTF-8: save it as UTF-8"),
+        (gzip.compress(b"a,b\n1,2\n", mtime=0), "is packed by gzip, expected CSV in UTF-8: name it .csv.gz or .tsv.gz"),
+        (b"PK\x03\x04\x14\0\x06\0", "is a workbook or another zip file, expected CSV in UTF-8: save it as CSV"),
+    ],
+    ids=["parquet", "little", "big", "gzip", "zip"],
+)
+def test_what_is_not_csv_is_called_what_it_is(tmp_path: Path, ending: str, content: bytes, sentence: str) -> None:
+    path = written(tmp_path, f"t.{ending}", gzip.compress(content) if ending == "csv.gz" else content)
+    assert refusal(lambda: read_table(path)) == f"{path} {sentence}"
+
+
+def test_a_column_may_be_called_as_parquet_begins(tmp_path: Path) -> None:
+    assert read_table(written(tmp_path, "t.csv", "PAR1,PAR2\n1,2\n")).row(0) == (1, 2)
+
+
+def test_no_control_characters_of_a_file_reach_the_terminal(tmp_path: Path) -> None:
+    path = written(tmp_path, "t.csv", b"a,b\n1,2\n\x1b[31mred\x07\xe2\x80\xae\n")
+    message = refusal(lambda: read_table(path))
+    assert "Expected 2 columns, got 1: \ufffd[31mred\ufffd\ufffd)" in message
+    assert message.isprintable()
+
+
 def test_what_is_no_table(tmp_path: Path) -> None:
     assert refusal(lambda: read_table(tmp_path / "t.csv")).endswith(
         "t.csv is not there, expected a table: check the path"

@@ -67,6 +67,7 @@ def check_names(names: list[str], title: str) -> None:
 
 
 def reason(error: BaseException) -> str:
-    """Another library's message in one line."""
+    """Another library's message in one line, without what a terminal would take for commands."""
     words = " ".join(str(error).split()).rstrip(".") or type(error).__name__
+    words = "".join(letter if letter.isprintable() else "\ufffd" for letter in words)
     return words if len(words) <= LONGEST_REASON else words[:LONGEST_REASON] + "…"

@@ -14,6 +14,14 @@ if TYPE_CHECKING:
     import polars
 
 MISSING = ["", "NA", "NaN", "nan", "null", "None"]  # cells
+#: what a file is by its first bytes, when zeros follow, which CSV does not have; and what to do
+OTHERS = {
+    b"PAR1": ("a Parquet file", "name it .parquet"),
+    b"\xff\xfe": ("UTF-16", "save it as UTF-8"),
+    b"\xfe\xff": ("UTF-16", "save it as UTF-8"),
+    b"\x1f\x8b": ("packed by gzip", "name it .csv.gz or .tsv.gz"),
+    b"PK\x03\x04": ("a workbook or another zip file", "save it as CSV"),
+}
 BLOCK_BYTES = 2**24  # at a time; no row may be longer
 MOST_COLUMNS = 2**16  # pyarrow takes eight kilobytes for each, so that a line of commas could fill the memory
 MOST_OF_GZIP = 1032  # bytes that one byte can become
@@ -63,8 +71,11 @@ class CsvFile(Table):
         return pa.input_stream(str(self._path), compression="gzip" if self._packed else None)
 
     def _check(self, stream: Any) -> None:
-        """Refuse a file that would fill the memory, before pyarrow is given it, whose readers cannot be stopped."""
+        """Refuse what is not CSV or would fill the memory, before pyarrow has it, whose readers cannot be stopped."""
         block = stream.read(BLOCK_BYTES)
+        for mark, (what, advice) in OTHERS.items():
+            if block.startswith(mark) and b"\0" in block:
+                raise InputError(f"{self._path} is {what}, expected CSV in UTF-8: {advice}")
         self._check_width(block)
         if self._packed and self._path.stat().st_size * MOST_OF_GZIP > ALWAYS:
             allowance = Allowance(self._path, ALWAYS, "decompress it first")

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from settwister.errors import InputError
+from settwister.tables.converting import reason
 
 MAGIC = b"settwister table encoder 1\n"
 LARGEST = 512 * 2**20  # bytes, packed as well as unpacked
@@ -75,8 +76,7 @@ def unpack(data: bytes) -> dict[str, Any]:
     except InputError:
         raise
     except Exception as error:  # zipfile, json, numpy and skops have no common error
-        reason = " ".join(str(error).split()) or type(error).__name__
-        raise InputError(f"the table encoder cannot be read ({reason[:200]}): fit and save it again") from error
+        raise InputError(f"the table encoder cannot be read ({reason(error)}): fit and save it again") from error
     if not isinstance(state, dict):
         raise InputError(f"the table encoder is a {type(state).__name__}, expected what TableEncoder.to_bytes gives")
     return state
