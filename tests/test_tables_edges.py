@@ -150,15 +150,27 @@ def test_edges_of_csv_that_cannot_be_used(tmp_path: Path) -> None:
     def told(text: str, **more: Any) -> str:
         return refusal(lambda: read_edges(written(tmp_path, "e.csv", text), IDS, **more))
 
-    assert "column 'a' of " in told("a,b\nx,20\n")
-    assert "holds 'x' and the nodes' ids are Int64, expected numbers in both" in told("a,b\n10.5,20\nx,20\n")
-    assert "such as '10.5', expected" in told("a,b\n10.5,20\n")
+    assert "has 1 of 1 edges to nodes that are not in the table of nodes, such as 'x', expected" in told("a,b\nx,20\n")
+    assert "has 2 of 2 edges to nodes that are not in the table of nodes, such as '10.5', 'x', expected" in told(
+        "a,b\n10.5,20\nx,20\n"
+    )
     assert "has nothing in column 'b' of data row 2" in told("a,b\n10,20\n10,NA\n")
     assert "has 'heavy' for a weight in data row 1" in told("a,b,w\n10,20,heavy\n", weight="w")
     assert "has nothing for a weight in data row 1" in told("a,b,w\n10,20,NaN\n", weight="w")
     assert "has '-1' for a weight in data row 1" in told("a,b,w\n10,20,-1\n", weight="w")
     assert "e.csv is empty" in told("")
     assert "cannot be read" in told("a,b\n10,20\n30\n")
+
+
+@pytest.mark.parametrize("kind", [pl.Int64, pl.UInt8, pl.Float64])
+def test_what_cannot_be_an_id_is_an_unknown_node(tmp_path: Path, kind: Any) -> None:
+    """A word among numbers is dropped as another number is."""
+    path = written(tmp_path, "e.csv", "a,b,w\n10,20,1\nx,20,2\n30,NaN?,3\n10,1e999,4\n30.0,10,5\n99,10,6\n")
+    edges = read_edges(path, IDS.cast(kind), drop_unknown=True, weight="w")
+    assert edges.pairs.tolist() == [[0, 2], [1, 0]]
+    assert edges.dropped == 4
+    assert edges.weight is not None
+    assert edges.weight.tolist() == [1.0, 5.0]
 
 
 def test_ids_that_edges_cannot_be_matched_with() -> None:

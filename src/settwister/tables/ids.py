@@ -97,7 +97,7 @@ class Positions:
         if given.is_numeric() and wanted.is_integer():
             return _as_whole(column, keep=False).cast(wanted, strict=False)
         if not typed and given == pl.String and wanted.is_numeric():
-            return self._parsed(column, title)
+            return self._parsed(column)
         if (given.is_numeric() and wanted.is_numeric()) or (given.is_temporal() and wanted.is_temporal()):
             with suppress(pl.exceptions.PolarsError):  # no date is a duration
                 return column.cast(wanted, strict=False)
@@ -106,22 +106,14 @@ class Positions:
             "both: convert one of them"
         )
 
-    def _parsed(self, cells: "polars.Series", title: str) -> "polars.Series":
+    def _parsed(self, cells: "polars.Series") -> "polars.Series":
+        """Numbers from the cells of a CSV file; null where a cell is none, and so no node's id."""
         import polars as pl
 
         cells = cells.str.strip_chars()
         numbers = cells.cast(pl.Int64 if self.dtype.is_integer() else pl.Float64, strict=False)
         if self.dtype.is_integer() and numbers.null_count() > cells.null_count():  # 3.0 may stand for 3
-            floats = cells.cast(pl.Float64, strict=False)
-            bad = cells.filter(floats.is_null() & cells.is_not_null())
-            numbers = numbers.fill_null(_as_whole(floats, keep=False))
-        else:
-            bad = cells.filter(numbers.is_null() & cells.is_not_null())
-        if len(bad):
-            raise InputError(
-                f"column {cells.name!r} of {title} holds {bad[0]!r} and the nodes' ids are {self.dtype}, expected "
-                "numbers in both: convert one of them"
-            )
+            numbers = numbers.fill_null(_as_whole(cells.cast(pl.Float64, strict=False), keep=False))
         return numbers.cast(self.dtype, strict=False)
 
 
