@@ -76,13 +76,48 @@ def test_ends_are_not_guessed(columns: list[str], arguments: dict[str, str], fre
 
 
 @pytest.mark.parametrize(
-    "nodes", [pl.Int8, pl.UInt16, pl.Int32, pl.Int64, pl.UInt64, pl.Float64, pl.String, pl.Categorical]
+    "nodes",
+    [pl.Int8, pl.UInt16, pl.Int32, pl.Int64, pl.UInt64, pl.Float64, pl.Decimal(10, 2), pl.String, pl.Categorical],
 )
 @pytest.mark.parametrize("ends", [pl.Int8, pl.UInt32, pl.Int64, pl.Float32, pl.Decimal(10, 2)])
 def test_numbers_of_any_width_name_the_same_node(nodes: Any, ends: Any) -> None:
     ids = IDS.cast(nodes) if nodes != pl.Categorical else IDS.cast(pl.String).cast(nodes)
     frame = pl.DataFrame({"source": [10, 30], "target": [20, 10]}).cast(ends)
     assert read_edges(frame, ids).pairs.tolist() == [[0, 2], [1, 0]]
+
+
+LARGE = [2**53, 2**53 + 1, 2**63 - 1]
+LARGER = [*LARGE, 2**63, 2**63 + 1, 2**64 - 2, 2**64 - 1]
+
+
+@pytest.mark.parametrize("ends", ["e.csv", pl.Int64, pl.UInt64, pl.Decimal(20, 0), pl.Decimal(38, 2)])
+@pytest.mark.parametrize(
+    ("nodes", "values"),
+    [
+        (pl.Int64, LARGE),
+        (pl.UInt64, LARGER),
+        (pl.Int128, LARGER),
+        (pl.Decimal(20, 0), LARGER),
+        (pl.Decimal(38, 2), LARGER),
+        (pl.String, LARGER),
+    ],
+    ids=str,
+)
+def test_large_numbers_name_their_own_node_and_no_other(
+    tmp_path: Path, nodes: Any, values: list[int], ends: Any
+) -> None:
+    ids = pl.Series([str(value) for value in values]).cast(nodes)
+    there = values if ends != pl.Int64 else LARGE
+    frame = pl.DataFrame(
+        {"source": there, "target": there[::-1]}, schema_overrides=dict.fromkeys(["source", "target"], pl.UInt64)
+    )
+    strange = frame.head(1).with_columns(target=pl.lit(2**53 + 2, pl.UInt64))
+    frame = pl.concat([frame, strange])
+    source: Any = written(tmp_path, ends, frame.write_csv()) if ends == "e.csv" else frame.cast(ends)
+    edges = read_edges(source, ids, drop_unknown=True)
+    places = list(range(len(there)))
+    assert edges.pairs.tolist() == [places, places[::-1]]
+    assert edges.dropped == 1
 
 
 def test_edges_of_csv_have_no_types(tmp_path: Path) -> None:

@@ -68,8 +68,8 @@ class Positions:
         import polars as pl
 
         ids = _plain(ids.alias("id"))
-        if ids.dtype.is_float() and whole(ids).all():
-            ids = ids.cast(pl.Int64)
+        if ids.dtype.is_numeric():
+            ids = _as_whole(ids)
         self.dtype = ids.dtype
         # Half the memory of int64 while millions of edges are gathered.
         self._index_type = np.int32 if len(ids) < 2**31 else np.int64
@@ -111,10 +111,13 @@ class Positions:
         import polars as pl
 
         cells = cells.str.strip_chars()
-        numbers = cells.cast(pl.Int64 if self.dtype.is_integer() else pl.Float64, strict=False)
-        if self.dtype.is_integer() and numbers.null_count() > cells.null_count():  # 3.0 may stand for 3
-            numbers = numbers.fill_null(_as_whole(cells.cast(pl.Float64, strict=False), keep=False))
-        return numbers.cast(self.dtype, strict=False)
+        if not self.dtype.is_integer():
+            return cells.cast(pl.Float64, strict=False).cast(self.dtype, strict=False)
+        numbers = cells.cast(self.dtype, strict=False)  # not by way of Int64, which does not hold all of UInt64
+        if numbers.null_count() > cells.null_count():  # 3.0 may stand for 3
+            floats = _as_whole(cells.cast(pl.Float64, strict=False), keep=False)
+            numbers = numbers.fill_null(floats.cast(self.dtype, strict=False))
+        return numbers
 
 
 def _plain(column: "polars.Series") -> "polars.Series":
@@ -124,14 +127,14 @@ def _plain(column: "polars.Series") -> "polars.Series":
 
 
 def _as_whole(column: "polars.Series", *, keep: bool = True) -> "polars.Series":
-    """Floats as whole numbers: all or none of them, or with ``keep=False`` null for those that are not whole."""
+    """Floats and decimals as whole numbers: all or none, or with ``keep=False`` null for those that are not whole."""
     import polars as pl
 
     if column.dtype.is_integer():
         return column
-    if not column.dtype.is_float():  # decimals
-        column = column.cast(pl.Float64)
-    fits = whole(column)
+    # Decimals may have more digits than floats hold, and databases give them to large ids.
+    numbers = column.cast(pl.Int64 if column.dtype.is_float() else pl.Int128, strict=False)
+    fits = whole(column) if column.dtype.is_float() else column == numbers
     if not keep:
-        return pl.select(pl.when(fits).then(column)).to_series().cast(pl.Int64).alias(column.name)
-    return column.cast(pl.Int64) if fits.all() else column
+        return pl.select(pl.when(fits).then(numbers)).to_series().alias(column.name)
+    return numbers if fits.all() else column
