@@ -409,6 +409,17 @@ def test_a_model_folder_with_something_else_in_it_is_not_replaced(
     assert settwister(*fit_arguments(files, "--force")) == 0
 
 
+@pytest.mark.parametrize("command", ["fit", "compare"])
+@pytest.mark.parametrize("option", ["--directed", "--weight=often", "--drop-unknown"])
+def test_options_of_edges_need_edges(
+    command: str, option: str, files: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    asked = ["--nodes", files / "people.parquet", "--id", "person", "--target", "kind", "--out", files / "model"]
+    assert settwister(command, *asked, option) == 2
+    said = f"{option.split('=')[0]} is given without --edges, expected a table of edges, too"
+    assert said in capsys.readouterr().err
+
+
 def test_a_full_disk_is_one_sentence(
     files: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

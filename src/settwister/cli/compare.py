@@ -27,6 +27,7 @@ from settwister.cli.tables import (
     TargetColumn,
     Weight,
     check_model_folder,
+    expect_edges,
     notes_on,
     one_hop_classifier,
     say_dropped,
@@ -73,6 +74,14 @@ def compare(
 
     Example: [cyan]settwister compare --nodes people.csv --edges friends.csv --id name --target team[/]
     """
+    expect_edges(
+        edges,
+        source_column=source_column,
+        target_column=target_column,
+        weight=weight,
+        drop_unknown=drop_unknown,
+        directed=directed,
+    )
     if out is not None:
         check_model_folder(out, force=force)
     classifier = one_hop_classifier(directed, balanced, epochs, members)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from settwister.cli.output import listed
+from settwister.errors import InputError
 
 if TYPE_CHECKING:
     import polars
@@ -95,6 +96,13 @@ def table_classifier(
         classifier=classifier,
         random_state=seed,
     )
+
+
+def expect_edges(edges: Path | None, **options: object) -> None:
+    """Refuse options that say how edges are read where there are none."""
+    for option, given in options.items():
+        if edges is None and given not in (None, False):
+            raise InputError(f"--{option.replace('_', '-')} is given without --edges, expected a table of edges, too")
 
 
 def check_model_folder(out: Path, *, force: bool) -> None:
