@@ -108,6 +108,12 @@ def test_help_has_an_example(command: str) -> None:
     assert f"Example: settwister {command}" in done.stdout
 
 
+def test_the_command_line_starts_without_what_takes_long_to_import() -> None:
+    heavy = "{'sklearn', 'scipy.stats', 'pandas', 'polars', 'skrub', 'matplotlib', 'optuna', 'torch_geometric'}"
+    code = f"import sys, settwister.cli as _; print(sorted({heavy} & set(sys.modules)))"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
 def test_version() -> None:
     assert run("--version").stdout.startswith("settwister 0.")
 

@@ -7,8 +7,6 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import minimize_scalar
-from scipy.stats import binomtest
 
 from settwister._checks import whole_number
 from settwister.errors import InputError
@@ -149,6 +147,8 @@ def temperature(logits: ArrayLike, labels: ArrayLike, spread: float = math.inf) 
 
     # Without a spread the loss is convex in 1 / T, so it falls and then rises in log T too, and there is one minimum to
     # find. With one, whatever is found is likelier than T = 1, which costs nothing.
+    from scipy.optimize import minimize_scalar
+
     found = minimize_scalar(loss, bounds=(-math.log(HOTTEST), math.log(HOTTEST)), method="bounded")
     return math.exp(found.x) if found.fun < loss(0.0) else 1.0
 
@@ -185,6 +185,8 @@ def wilson_interval(right: int, nodes: int) -> tuple[float, float]:
     """
     whole_number("nodes", nodes)
     whole_number("right", right, least=0, most=nodes)
+    from scipy.stats import binomtest
+
     found = binomtest(right, nodes).proportion_ci(method="wilson")
     return float(found.low), float(found.high)
 

@@ -4,8 +4,6 @@ import math
 from collections.abc import Mapping, Sequence
 from statistics import fmean, stdev
 
-from scipy.stats import ttest_ind_from_stats
-
 P = 0.05
 
 
@@ -36,6 +34,8 @@ def _differ(a: Sequence[float], b: Sequence[float]) -> bool:
     """By Student's test, whose common deviation may come from one of the two alone; single runs always do."""
     if len(a) == len(b) == 1:
         return True
+    from scipy.stats import ttest_ind_from_stats
+
     deviations = [stdev(values) if len(values) > 1 else 0.0 for values in (a, b)]
     if deviations == [0.0, 0.0]:
         return fmean(a) != fmean(b)

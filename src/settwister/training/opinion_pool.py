@@ -14,8 +14,6 @@ from dataclasses import dataclass
 import torch
 import torch.nn.functional as F
 from scipy.sparse import csr_array
-from sklearn.naive_bayes import MultinomialNB
-from sklearn.neighbors import NearestNeighbors
 from torch import Tensor
 
 from settwister.functional.neighbour_sum import Csr
@@ -126,6 +124,7 @@ def pool_weights(logs: Tensor, labels: Tensor, class_weight: Tensor | None = Non
 
 def _votes(features: csr_array, num_classes: int) -> Opinion:
     """The labels of those known nodes whose features point most the same way, each counted by its cosine."""
+    from sklearn.neighbors import NearestNeighbors
 
     def votes(known: Labelled, asked: Tensor) -> Tensor:
         found = torch.zeros(len(asked), num_classes)
@@ -141,6 +140,7 @@ def _votes(features: csr_array, num_classes: int) -> Opinion:
 
 def _naive_bayes(counts: csr_array, num_classes: int) -> Opinion:
     """Classes by how often each feature occurs in them, features taken as independent."""
+    from sklearn.naive_bayes import MultinomialNB
 
     def shares(known: Labelled, asked: Tensor) -> Tensor:
         found = torch.zeros(len(asked), num_classes)

@@ -6,7 +6,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 import torch
-from sklearn.metrics import f1_score
 from torch import Tensor
 
 from settwister.experiments.nodes.methods import Method
@@ -209,6 +208,8 @@ def _propagated(graph: Graph, train: Labelled, validation: Labelled, balanced: b
 
 def metrics(scores: Tensor, y: Tensor, nodes: Tensor) -> dict[str, float]:
     """Accuracy, balanced accuracy and macro-F1 in percent, on some nodes."""
+    from sklearn.metrics import f1_score
+
     predicted, labels = scores[nodes].argmax(1), y[nodes]
     return {
         "accuracy": 100 * score(predicted, labels, balanced=False),
