@@ -27,7 +27,7 @@ from settwister.cli.tables import (
     TargetColumn,
     Weight,
     check_model_folder,
-    expect_edges,
+    edge_options,
     notes_on,
     one_hop_classifier,
     say_dropped,
@@ -74,18 +74,11 @@ def compare(
 
     Example: [cyan]settwister compare --nodes people.csv --edges friends.csv --id name --target team[/]
     """
-    expect_edges(
-        edges,
-        source_column=source_column,
-        target_column=target_column,
-        weight=weight,
-        drop_unknown=drop_unknown,
-        directed=directed,
-    )
     if out is not None:
         check_model_folder(out, force=force)
     classifier = one_hop_classifier(directed, balanced, epochs, members)
-    table = table_classifier(id, target, features, source_column, target_column, weight, drop_unknown, classifier, seed)
+    reading = edge_options(edges, source_column, target_column, weight, drop_unknown, directed)
+    table = table_classifier(id, target, features, reading, classifier, seed)
     found = leaderboard(table, nodes, edges, listed(models), out, force=force)
     if as_json:
         print(json.dumps(found.to_json(), indent=1))

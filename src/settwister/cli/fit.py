@@ -28,7 +28,7 @@ from settwister.cli.tables import (
     TargetColumn,
     Weight,
     check_model_folder,
-    expect_edges,
+    edge_options,
     notes_on,
     one_hop_classifier,
     say_dropped,
@@ -75,17 +75,10 @@ def fit(
 
     Example: [cyan]settwister fit --nodes people.parquet --edges friends.parquet --id name --target team --out model[/]
     """
-    expect_edges(
-        edges,
-        source_column=source_column,
-        target_column=target_column,
-        weight=weight,
-        drop_unknown=drop_unknown,
-        directed=directed,
-    )
     check_model_folder(out, force=force)
     classifier = one_hop_classifier(directed, balanced, epochs, members, model)
-    table = table_classifier(id, target, features, source_column, target_column, weight, drop_unknown, classifier, seed)
+    reading = edge_options(edges, source_column, target_column, weight, drop_unknown, directed)
+    table = table_classifier(id, target, features, reading, classifier, seed)
     trials = Path(f"{out.expanduser().absolute()}.trials.json")
     with progress() as bars:
         shown = bars.add_task("reading", total=None, note="")

@@ -3,7 +3,7 @@
 import shlex
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -71,38 +71,38 @@ def one_hop_classifier(
     )
 
 
-def table_classifier(
-    id: str,
-    target: str,
-    features: str | None,
-    source: str | None,
-    end: str | None,
+def edge_options(
+    edges: Path | None,
+    source_column: str | None,
+    target_column: str | None,
     weight: str | None,
     drop_unknown: bool,
-    classifier: "OneHopClassifier",
-    seed: int,
+    directed: bool,
+) -> dict[str, Any]:
+    """How a table of edges is read; refused where there is none."""
+    given = {
+        "--source-column": source_column,
+        "--target-column": target_column,
+        "--weight": weight,
+        "--drop-unknown": drop_unknown,
+        "--directed": directed,
+    }
+    if edges is None and (said := [option for option, value in given.items() if value not in (None, False)]):
+        raise InputError(f"{said[0]} is given without --edges, expected a table of edges, too")
+    return {"source": source_column, "end": target_column, "weight": weight, "drop_unknown": drop_unknown}
+
+
+def table_classifier(
+    id: str, target: str, features: str | None, reading: dict[str, Any], classifier: "OneHopClassifier", seed: int
 ) -> "TableClassifier":
-    """What the options say of the tables, around a classifier; not yet fitted."""
+    """What the options say of the tables, around a classifier; not yet fitted.
+
+    Args:
+        reading: of edges, as :func:`edge_options` gives it.
+    """
     from settwister.estimator.table import TableClassifier
 
-    return TableClassifier(
-        id,
-        target,
-        features=listed(features),
-        source=source,
-        end=end,
-        weight=weight,
-        drop_unknown=drop_unknown,
-        classifier=classifier,
-        random_state=seed,
-    )
-
-
-def expect_edges(edges: Path | None, **options: object) -> None:
-    """Refuse options that say how edges are read where there are none."""
-    for option, given in options.items():
-        if edges is None and given not in (None, False):
-            raise InputError(f"--{option.replace('_', '-')} is given without --edges, expected a table of edges, too")
+    return TableClassifier(id, target, features=listed(features), classifier=classifier, random_state=seed, **reading)
 
 
 def check_model_folder(out: Path, *, force: bool) -> None:
