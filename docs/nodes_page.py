@@ -142,8 +142,8 @@ noise: three points less on test than the best mean of five has. The rule is the
 was made after those two test scores had been seen. Where fewer than twelve settings were tried there are no two
 finalists, and the best single score wins as before: {single}.
 
-Set Twister's row on PubMed is {pubmed:.2f} {side} the paper's. The paper's splits were never published, and runs on ours
-differ by {pubmed_deviation:.1f}.
+Set Twister's row on PubMed is {pubmed:.2f} {side} the paper's. The paper's splits were never published, and runs on
+ours differ by {pubmed_deviation:.1f}.
 
 Friendster's smallest class has 131 training, 30 validation and 45 test nodes and counts for a quarter. A classifier
 that finds 36 of 100 nodes of every class has a balanced accuracy that is uncertain by 1.9 points on so many test nodes,
