@@ -1,4 +1,4 @@
-"""What tests share: a fixed seed, hypothesis without deadlines on a noisy machine, and a small graph in a folder."""
+"""What tests share: a fixed seed, hypothesis without deadlines on a noisy machine, and small graphs and tables."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from example_cora import written_cora
+from example_people import Tables, social, written
 
 hypothesis.settings.register_profile("suite", deadline=None, derandomize=True, max_examples=25)
 hypothesis.settings.load_profile("suite")
@@ -24,3 +25,15 @@ def _seeded() -> Iterator[None]:
 def data(tmp_path: Path) -> Path:
     """A data directory with a small Cora."""
     return written_cora(tmp_path / "data")
+
+
+@pytest.fixture(scope="session")
+def tables() -> Tables:
+    """People and who their friends are; do not change them."""
+    return social()
+
+
+@pytest.fixture
+def files(tables: Tables, tmp_path: Path) -> Path:
+    """The same as two files."""
+    return written(tables, tmp_path)

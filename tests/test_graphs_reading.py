@@ -40,6 +40,7 @@ PATH = Path("some/file")
         FileNotFoundError(2, "No such file"),
         EOFError(),
         ValueError("two\nlines"),
+        ValueError("\x1b[2J wipes a terminal"),
         UnicodeDecodeError("ascii", b"\xff", 0, 1, "ordinal not in range"),
         OverflowError("too large"),
         RecursionError("too deep"),
@@ -55,6 +56,7 @@ def test_what_files_raise_is_one_sentence(error: Exception) -> None:
 
     said = refusal(read)
     assert said.startswith("some/file cannot be read (")
+    assert said.isprintable()
     assert said.endswith("), expected a table: fetch it again")
 
 

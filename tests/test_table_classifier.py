@@ -12,7 +12,7 @@ import pytest
 import torch
 from sklearn.exceptions import NotFittedError
 
-from example_people import PEOPLE, SMALL, Tables, replaced, social, without, written
+from example_people import PEOPLE, SMALL, Tables, replaced, without
 from settwister import InputError
 from settwister.demo.social import social_tables
 from settwister.estimator import OneHopClassifier, TableClassifier
@@ -21,18 +21,8 @@ from settwister.evaluation import Evaluation
 
 
 @pytest.fixture(scope="module")
-def tables() -> Tables:
-    return social()
-
-
-@pytest.fixture(scope="module")
 def fitted(tables: Tables) -> TableClassifier:
     return TableClassifier("person", "kind", classifier=SMALL).fit(*tables)
-
-
-@pytest.fixture
-def files(tables: Tables, tmp_path: Path) -> Path:
-    return written(tables, tmp_path)
 
 
 def test_every_node_gets_a_class_and_probabilities(fitted: TableClassifier, tables: Tables) -> None:

@@ -13,19 +13,9 @@ import polars as pl
 import pytest
 
 from commands import settwister
-from example_people import PEOPLE, Tables, fit_arguments, replaced, social, without, written
+from example_people import PEOPLE, Tables, fit_arguments, replaced, without, written
 from settwister.estimator import OneHopClassifier, TableClassifier
 from settwister.estimator.comparison import CONTENDERS
-
-
-@pytest.fixture(scope="module")
-def tables() -> Tables:
-    return social()
-
-
-@pytest.fixture
-def files(tables: Tables, tmp_path: Path) -> Path:
-    return written(tables, tmp_path)
 
 
 def test_two_commands_from_tables_to_predictions(files: Path, capsys: pytest.CaptureFixture[str]) -> None:

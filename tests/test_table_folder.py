@@ -12,14 +12,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from example_folder import unsealed
-from example_people import SMALL, Tables, social
+from example_people import SMALL, Tables
 from settwister import InputError
 from settwister.estimator import TableClassifier
-
-
-@pytest.fixture(scope="module")
-def tables() -> Tables:
-    return social()
 
 
 @pytest.fixture(scope="module")

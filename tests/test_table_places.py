@@ -12,18 +12,8 @@ import polars as pl
 import pytest
 
 from commands import settwister
-from example_people import Tables, fit_arguments, social, written
+from example_people import fit_arguments
 from settwister.estimator import TableClassifier
-
-
-@pytest.fixture(scope="module")
-def tables() -> Tables:
-    return social()
-
-
-@pytest.fixture
-def files(tables: Tables, tmp_path: Path) -> Path:
-    return written(tables, tmp_path)
 
 
 def test_a_folder_that_exists_is_replaced_only_with_force(files: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,5 +1,7 @@
 """What is raised where something given cannot be used."""
 
+LONGEST_REASON = 200  # characters of another library's message
+
 
 class InputError(ValueError):
     """Something given to settwister cannot be used.
@@ -11,3 +13,14 @@ class InputError(ValueError):
 
 class DivergedError(InputError):
     """A training whose loss is no longer a number."""
+
+
+def reason(error: BaseException) -> str:
+    r"""Another library's message in one line, without what a terminal would take for commands.
+
+    >>> reason(ValueError("no \x1b[2J such\n  column."))
+    'no �[2J such column'
+    """
+    words = " ".join(str(error).split()).rstrip(".") or type(error).__name__
+    words = "".join(letter if letter.isprintable() else "\ufffd" for letter in words)
+    return words if len(words) <= LONGEST_REASON else words[:LONGEST_REASON] + "…"

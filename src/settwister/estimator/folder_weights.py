@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors.numpy import load_file
 
-from settwister.errors import InputError
+from settwister.errors import InputError, reason
 from settwister.estimator.folder import MARKER
 from settwister.nn import storage as networks
 from settwister.nn.saved import Saved
@@ -25,7 +25,7 @@ def read_arrays(path: Path) -> dict[str, NDArray[Any]]:
     try:
         found: dict[str, NDArray[Any]] = load_file(path)
     except (SafetensorError, OSError, ValueError, KeyError, TypeError) as error:
-        raise InputError(f"{path} is not a readable safetensors file ({error}): save or copy it again") from error
+        raise InputError(f"{path} is no safetensors file ({reason(error)}): save or copy it again") from error
     return found
 
 

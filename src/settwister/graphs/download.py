@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from settwister.errors import InputError
+from settwister.errors import InputError, reason
 from settwister.files import new_file
 from settwister.graphs.archives import member, open_archive
 from settwister.graphs.limits import LARGEST_FILE, check_file
@@ -58,7 +58,7 @@ def fetch(downloads: Iterable[Download], folder: Path, check: Callable[[Path], N
         folder.mkdir(parents=True, exist_ok=True)
         holder = tempfile.TemporaryDirectory(prefix=".download.", dir=folder)
     except OSError as error:
-        raise InputError(f"{folder} cannot be written ({error}): choose another data directory") from error
+        raise InputError(f"{folder} cannot be written ({reason(error)}): choose another data directory") from error
     with holder as temporary:
         staging = Path(temporary)
         sums: dict[str, str] = {}
@@ -110,7 +110,7 @@ def _get(download: Download, staging: Path, tell: Tell | None) -> None:
                     tell(target.name, done, total)
     except (OSError, http.client.HTTPException) as error:
         raise InputError(
-            f"{download.url} cannot be fetched ({error}): check the connection, or put the file there by hand"
+            f"{download.url} cannot be fetched ({reason(error)}): check the connection, or put the file there by hand"
         ) from error
     if total is not None and done != total:
         raise InputError(f"{download.url} broke off after {done} of {total} bytes: try again")

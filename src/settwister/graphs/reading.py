@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
-from settwister.errors import InputError
+from settwister.errors import InputError, reason
 
 T = TypeVar("T")
 
@@ -34,8 +34,7 @@ def reading(path: Path, expected: str) -> Iterator[None]:
     except InputError as error:
         raise InputError(f"{path}: {error}") from error
     except BAD_FILE as error:
-        reason = " ".join(str(error).split()) or type(error).__name__
-        raise InputError(f"{path} cannot be read ({reason}), expected {expected}: fetch it again") from error
+        raise InputError(f"{path} cannot be read ({reason(error)}), expected {expected}: fetch it again") from error
 
 
 def parsed(parse: Callable[[], T]) -> T:

@@ -18,7 +18,7 @@ from torch import nn
 
 from settwister._checks import LARGEST_WIDTH
 from settwister._version import __version__
-from settwister.errors import InputError
+from settwister.errors import InputError, reason
 from settwister.files import new_folder, writable
 from settwister.functional.monomials import num_multisets
 from settwister.nn.twist import LARGEST_DEGREE
@@ -53,7 +53,7 @@ def load(known: Mapping[str, type[nn.Module]], folder: Path) -> nn.Module:
         # The reader maps the file into memory; a copy outlives whatever happens to the file.
         tensors = {key: tensor.clone() for key, tensor in load_file(weights).items()}
     except (SafetensorError, OSError) as error:
-        raise InputError(f"{weights} is not a readable safetensors file ({error}): save or copy it again") from error
+        raise InputError(f"{weights} is no safetensors file ({reason(error)}): save or copy it again") from error
     model.load_state_dict(tensors, assign=True)
     for parameter in model.parameters():
         parameter.requires_grad_(True)
@@ -68,7 +68,7 @@ def _read_config(path: Path, known: Mapping[str, Any]) -> tuple[str, dict[str, A
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:
-        raise InputError(f"{path} is not valid JSON ({error}): save the model again") from error
+        raise InputError(f"{path} is not valid JSON ({reason(error)}): save the model again") from error
     if not isinstance(content, dict) or not isinstance(content.get("config"), dict):
         raise InputError(f'{path} has no "config" object, expected what save_pretrained writes')
     if content.get("format") != FORMAT:

@@ -3,13 +3,11 @@
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from settwister.errors import InputError
+from settwister.errors import InputError, reason
 from settwister.tables.columns import listed
 
 if TYPE_CHECKING:
     import polars
-
-LONGEST_REASON = 200  # characters of another library's message
 
 
 def from_pandas(frame: Any) -> "polars.DataFrame":
@@ -64,10 +62,3 @@ def check_names(names: list[str], title: str) -> None:
         raise InputError(
             f"{title} has more than one column named {listed(twice, 3)}, expected names to differ: rename them"
         )
-
-
-def reason(error: BaseException) -> str:
-    """Another library's message in one line, without what a terminal would take for commands."""
-    words = " ".join(str(error).split()).rstrip(".") or type(error).__name__
-    words = "".join(letter if letter.isprintable() else "\ufffd" for letter in words)
-    return words if len(words) <= LONGEST_REASON else words[:LONGEST_REASON] + "…"

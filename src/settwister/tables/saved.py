@@ -12,8 +12,7 @@ import zipfile
 from collections.abc import Iterator
 from typing import Any
 
-from settwister.errors import InputError
-from settwister.tables.converting import reason
+from settwister.errors import InputError, reason
 
 MAGIC = b"settwister table encoder 1\n"
 LARGEST = 512 * 2**20  # bytes, packed as well as unpacked

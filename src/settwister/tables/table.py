@@ -6,8 +6,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from settwister.errors import InputError
-from settwister.tables.converting import check_names, from_pandas_columns, reason
+from settwister.errors import InputError, reason
+from settwister.tables.converting import check_names, from_pandas_columns
 
 if TYPE_CHECKING:
     import polars

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from settwister.errors import InputError
+from settwister.errors import InputError, reason
 from settwister.files import data_folder
 
 Images = NDArray[np.uint8]
@@ -61,7 +61,7 @@ def _from_npz(path: Path) -> Digits:
             arrays = {name: file[name] for name in IDX_FILES}
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
         raise InputError(
-            f"{path} cannot be read ({error}), expected arrays {', '.join(IDX_FILES)}: fetch it again"
+            f"{path} cannot be read ({reason(error)}), expected arrays {', '.join(IDX_FILES)}: fetch it again"
         ) from error
     return Digits("mnist", path.parent, **_checked(path, arrays))
 
@@ -89,7 +89,7 @@ def _read_idx(path: Path) -> Images:
         if magic[:2] != (0, 8) or values.size != np.prod(shape):
             raise ValueError(f"{values.size} bytes for shape {shape}")
     except (OSError, EOFError, ValueError, struct.error) as error:
-        raise InputError(f"{path} is not a whole idx file ({error}): fetch it again") from error
+        raise InputError(f"{path} is not a whole idx file ({reason(error)}): fetch it again") from error
     return values.reshape(shape)
 
 
