@@ -16,8 +16,9 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, cast
 
 import numpy as np
 import polars as pl
@@ -27,7 +28,10 @@ from settwister.tables import read_edges
 EDGES = 10_000_000
 NODES_PER_EDGE = 0.1
 FORMS = ("parquet", "csv", "csv.gz")
-IDS = {"numbers": lambda values: values, "text": lambda values: pl.Series(values).cast(pl.String).str.zfill(9)}
+IDS: dict[str, Callable[[Any], Any]] = {
+    "numbers": lambda values: values,
+    "text": lambda values: pl.Series(values).cast(pl.String).str.zfill(9),
+}
 
 
 def peak_mb() -> float:
@@ -43,7 +47,7 @@ def write(folder: Path, edges: int) -> None:
         table.write_parquet(folder / f"{kind}.parquet")
         table.write_csv(folder / f"{kind}.csv")
         with gzip.open(folder / f"{kind}.csv.gz", "wb", compresslevel=1) as file:
-            table.write_csv(file)
+            table.write_csv(cast(IO[bytes], file))
 
 
 def measure(path: Path) -> dict[str, float]:

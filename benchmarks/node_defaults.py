@@ -28,7 +28,7 @@ WORD_CHOICES: dict[str, dict[str, Any]] = {
     "features by tf-idf": {"scaling": "tf_idf"},
     "three networks": {"members": 3},
 }
-CHOICES = {
+CHOICES: dict[str, dict[str, dict[str, Any]]] = {
     "cora": WORD_CHOICES,
     "citeseer": WORD_CHOICES,
     "pubmed": {

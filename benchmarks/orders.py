@@ -41,10 +41,14 @@ def build(**options: Any) -> SetTwister:
     return SetTwister(100, 1, (120, 120), (50, 50), **options)
 
 
+def step(model: SetTwister, sets: Sets) -> None:
+    model(sets).sum().backward()
+
+
 def cost() -> None:
     sets = Sets.dense(torch.randn(128, 10, 100))
     models = {name: build(**options) for name, options in MODELS.items()}
-    times = best_times({n: lambda model=model: model(sets).sum().backward() for n, model in models.items()}, 200)
+    times = best_times({name: partial(step, model, sets) for name, model in models.items()}, 200)
     for name, model in models.items():
         print(f"| {name} | {times[name] / times[SMALLEST]:.2f} | {model.num_parameters():,} |", flush=True)
 

@@ -79,7 +79,8 @@ class Skrubs:
         return self
 
     def transform(self, column: pl.Series) -> NDArray[np.float32]:
-        return self.kept.transform(column).to_numpy()
+        found: NDArray[np.float32] = self.kept.transform(column).to_numpy()
+        return found
 
 
 ENCODERS: dict[str, Callable[[], Ours | Skrubs]] = {

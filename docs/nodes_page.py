@@ -1,7 +1,6 @@
 """Writes docs/nodes.md from the run files in results/: ``make docs``."""
 
 from collections import Counter
-from dataclasses import replace
 from math import isnan
 from pathlib import Path
 from statistics import fmean
@@ -289,7 +288,7 @@ def crossed_table() -> str:
     store = RUNS["tuned"]
     rows = node_rows(_cells(crossed=True), store)
     bases = {
-        replace(row.cell, model=base) for row in rows for other in rows if (base := METHODS[other.cell.model].base)
+        NodeCell(base, row.cell.task) for row in rows for other in rows if (base := METHODS[other.cell.model].base)
     }
     added = {graph: _added(store, graph) for graph in ("cora", "citeseer")}
     return CROSSED.format(**added) + table([*rows, *node_rows(bases, store)], "tuned") + "\n"
@@ -307,7 +306,8 @@ def splits_table() -> str:
     """The tuned methods that were run on further splits, beside the five of the table."""
     store = RUNS["tuned"]
     further = node_rows(node_cells(), store, FURTHER)
-    table = {(row.cell.model, row.cell.task): row for row in node_rows([row.cell for row in further], store)}
+    first = node_rows([NodeCell(row.cell.model, row.cell.task) for row in further], store)
+    table = {(row.cell.model, row.cell.task): row for row in first}
     more = {(row.cell.model, row.cell.task): row for row in further}
     graphs = list(dict.fromkeys(row.cell.task for row in further))
     titles = [f"{graph}, {which}" for graph in graphs for which in ("splits 0 to 4", "5 to 19")]

@@ -7,6 +7,7 @@ Run files are in results/quick/pairwise; the picture is docs/img/pairwise.svg. A
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import matplotlib as mpl
 import numpy as np
@@ -30,7 +31,7 @@ DEGREES = (5, 10, 20, 50, 100, 200)
 SEEDS = range(5)
 RECIPE = NodeRecipe(rate=5e-3, weight_decay=0.0, epochs=40, batch=256)
 WHOLE = NodeRecipe(rate=5e-3, weight_decay=0.0, epochs=40 * 12)  # as many steps, for a model that needs the graph
-OPTIONS = dict(activation="gelu", dropout=0.0, input_dropout=0.0)
+OPTIONS: dict[str, Any] = dict(activation="gelu", dropout=0.0, input_dropout=0.0)
 # Widths at which all three have as many parameters, within 2%.
 MODELS: dict[str, tuple[str, Callable[[int], NodeModel]]] = {
     "set_twister_plus": ("Set Twister", lambda features: OneHopSetTwister(features, 2, (32, 32), (32,), **OPTIONS)),
@@ -62,7 +63,7 @@ def draw(store: RunStore, path: Path) -> None:
         label = f"{label} ({runs[0][0]['parameters']:,} parameters)"
         axes.errorbar(DEGREES, tests.mean(1), tests.std(1, ddof=1), fmt="o-", markersize=4, capsize=3, label=label)
     axes.set_xscale("log")
-    axes.set_xticks(DEGREES, labels=DEGREES)
+    axes.set_xticks(DEGREES, labels=[str(degree) for degree in DEGREES])
     axes.minorticks_off()
     axes.axhline(50, color="grey", linewidth=0.8, linestyle="--")
     axes.annotate("guessing", (DEGREES[0], 50), textcoords="offset points", xytext=(0, -15), color="grey")

@@ -1,10 +1,12 @@
 """Draws the two pictures of docs/theory.md: ``make docs``."""
 
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import matplotlib as mpl
 import numpy as np
 import torch
+from torch import Tensor
 
 import settwister as st
 from settwister.theory import error_in_mean
@@ -18,7 +20,7 @@ IMAGES = Path(__file__).parent / "img"
 
 def theorem_1() -> None:
     """The error in mean of Legendre expansions against the number of basis functions."""
-    functions = {
+    functions: dict[str, tuple[Callable[..., Tensor], int, Iterable[int], int, str]] = {
         "exp(−(x−y)²), smooth": (lambda x, y: torch.exp(-((x - y) ** 2)), 2, range(1, 15), 100, "o-"),
         "|x−y|, a kink": (lambda x, y: (x - y).abs(), 2, (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64), 1500, "s-"),
         "xyz, a polynomial": (lambda x, y, z: x * y * z, 3, range(1, 7), 20, "^-"),
@@ -35,7 +37,7 @@ def theorem_1() -> None:
         "float64 rounding", (16, np.finfo(float).eps), textcoords="offset points", xytext=(0, 4), color="grey"
     )
     axes.set(xlabel="M, basis functions (learned sums)", ylabel="root mean squared error on $[-1, 1]^k$")
-    axes.set_xticks([1, 2, 4, 8, 16, 32, 64], labels=[1, 2, 4, 8, 16, 32, 64])
+    axes.set_xticks(ticks := [2**i for i in range(7)], labels=[str(M) for M in ticks])
     axes.minorticks_off()
     axes.legend(frameon=False, loc="upper right", bbox_to_anchor=(1, 0.45))
     figure.savefig(IMAGES / "theorem1.svg", metadata={"Date": None})
@@ -63,8 +65,8 @@ def theorem_2() -> None:
     for i, j in np.ndindex(found.shape):
         text = f"{found[i, j]:.0e}" if found[i, j] else "0"
         axes.text(j, i, text, ha="center", va="center", fontsize=8, color="black" if found[i, j] > 1e-6 else "white")
-    axes.set_xticks(range(len(orders)), labels=list(orders))
-    axes.set_yticks(range(len(sizes)), labels=list(sizes))
+    axes.set_xticks(range(len(orders)), labels=[str(k) for k in orders])
+    axes.set_yticks(range(len(sizes)), labels=[str(n) for n in sizes])
     axes.set(xlabel="k, order of the twist", ylabel="n, elements differentiated once each")
     axes.set_title("|∂ⁿf / ∂h₁ … ∂hₙ| of a random Set Twister, linear rho", fontsize=10)
     figure.colorbar(picture, label="log10", shrink=0.8)
