@@ -124,6 +124,10 @@ class Csr:
         weight = None if self.weight is None else self.weight[places]
         return Csr(ptr.to(self.ptr.dtype), self.index[places], self.num_elements, weight)
 
+    def emptied(self, rows: int) -> "Csr":
+        """So many rows without an entry, over the same elements."""
+        return Csr(self.ptr.new_zeros(rows + 1), self.index[:0], self.num_elements)
+
     def scaled(self, by: Tensor) -> "Csr":
         """Every row's weights multiplied by its number of ``by``, (B,)."""
         each = by[self.rows]

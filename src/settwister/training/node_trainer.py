@@ -161,7 +161,7 @@ class NodeRun:
         """What the model is given for these nodes, and which rows of its output they are."""
         if self.whole is not None:
             return self.whole, nodes
-        return self.model.prepare(NodeBatch.of(self.x, self.neighbours, nodes)), None
+        return self.model.prepare(NodeBatch.of(self.x, self.neighbours, nodes, self.model.hops)), None
 
     def _steps(self, epoch: int) -> Iterator[tuple[tuple[Any, Tensor | None], Tensor]]:
         if self.train_part is not None:
@@ -258,7 +258,8 @@ def node_logits(model: NodeModel, x: Features, neighbours: Csr, nodes: Tensor | 
             found: Tensor = model(NodeBatch(x, neighbours))
             return found if nodes is None else found[nodes]
         nodes = torch.arange(neighbours.num_sets) if nodes is None else nodes
-        return torch.cat([model(NodeBatch.of(x, neighbours, chunk)) for chunk in nodes.split(EVALUATE_AT_ONCE)])
+        chunks = nodes.split(EVALUATE_AT_ONCE)
+        return torch.cat([model(NodeBatch.of(x, neighbours, chunk, model.hops)) for chunk in chunks])
 
 
 def class_weights(labels: Tensor, num_classes: int) -> Tensor:

@@ -24,12 +24,11 @@ class Averaged(NodeModel):
         in_dim, out_dim, config: the arguments of each.
     """
 
-    hops = 1
-
     def __init__(self, of: str, members: int, in_dim: int, out_dim: int, **config: Any) -> None:
         config |= {"in_dim": in_dim, "out_dim": out_dim}
         super().__init__({"of": of, "members": members, **config})
         kind = _KINDS[choice("of", of, tuple(_KINDS))]
+        self.hops = kind.hops
         self.members = nn.ModuleList(kind(**config) for _ in range(whole_number("members", members, most=MOST)))
 
     @classmethod

@@ -30,13 +30,16 @@ class NodeBatch:
     extra: Tensor | None = None
 
     @classmethod
-    def of(cls, x: Features, neighbours: Csr, nodes: Tensor) -> Self:
+    def of(cls, x: Features, neighbours: Csr, nodes: Tensor, hops: int | None = 1) -> Self:
         """One hop around the given nodes: a slice of the neighbour sets, and each node that occurs once.
 
         Nodes of the batch come first, so that reading them back is a slice, whose gradient is one too. Nothing here is
         of the graph's size.
+
+        Args:
+            hops: those of the model it is for; with 0 every set of neighbours is empty.
         """
-        held = neighbours.take(nodes)
+        held = neighbours.emptied(len(nodes)) if hops == 0 else neighbours.take(nodes)
         found, number = torch.cat([nodes, held.index.long()]).unique(return_inverse=True)
         first = number[: len(nodes)].unique() if len(nodes.unique()) < len(nodes) else number[: len(nodes)]
         place = torch.full((len(found),), -1)
@@ -56,7 +59,7 @@ class NodeModel(Saved):
     """
 
     hops: int | None = None
-    """How far a node sees; None where a batch must be the whole graph."""
+    """How far a node sees, 0 or 1; None where a batch must be the whole graph."""
 
     def forward(self, batch: NodeBatch) -> Tensor:
         return self._forward(self.prepare(batch))

@@ -20,7 +20,7 @@ class NodeMLP(NodeModel):
         activation, dropout, input_dropout: as for :class:`~settwister.nn.nodes.OneHopDeepSets`.
     """
 
-    hops = 1
+    hops = 0
 
     def __init__(
         self,
