@@ -75,7 +75,7 @@ def measure(name: str, batch: int | None) -> dict[str, float | int]:
 def built(method: Method, graph: Graph) -> NodeModel:
     """The network of a method with the library's defaults."""
     assert method.build is not None
-    settings = {key: value for key, value in (method.defaults | method.fixed("")).items() if key != "rate"}
+    settings = {key: value for key, value in method.untuned("").items() if key != "rate"}
     shown = graph.num_classes if method.collective else 0
     return method.build(graph.num_features + shown, graph.num_classes, settings)
 

@@ -84,7 +84,7 @@ def test_the_papers_grid() -> None:
 
     Friendster's features are standardised, and so scaled in no other way.
     """
-    assert [one["width"] for one in proposed("tk_gcn", "cora")] == [*[128] * 3, *[256] * 3, *[512] * 3] * 2
+    assert [one["width"] for one in proposed("mlp", "cora")] == [*[128] * 3, *[256] * 3, *[512] * 3] * 2
     for name, graph, paper, smallest, choices in (
         *(("gcn", "cora", 18, 3, 2), ("gcn", "friendster", 18, 3, 1), ("gat", "cora", 12, 3, 2)),
         *(("grand", "pubmed", 9, 3, 2), ("set_twister_m2_k2", "cora", 36, 6, 4), ("mlp", "cora", 18, 3, 1)),
@@ -119,6 +119,22 @@ def test_grand_has_the_settings_of_its_authors() -> None:
         for settings in proposed("grand", graph):
             assert (settings["steps"], settings["temperature"]) == (steps, temperature)
     assert method("gcn").fixed("cora") == {}
+
+
+def test_where_nothing_is_searched_grand_has_the_rate_and_width_of_its_authors() -> None:
+    grand = method("grand")
+    assert grand.untuned("pubmed").items() >= dict(width=32, rate=0.2, batch_norm=True).items()
+    assert grand.untuned("cora").items() >= dict(width=32, rate=1e-2, steps=8).items()
+    assert all(start["width"] == 32 and start["rate"] == 0.2 for start in grand.starts("pubmed"))
+    assert {settings["width"] for settings in proposed("grand", "pubmed")} == {128, 256, 512}
+
+
+def test_rows_of_words_are_divided_and_of_other_features_only_if_that_is_better() -> None:
+    for name in ("tk_gcn", "snowball"):
+        for graph, wanted in (("cora", {True}), ("friendster", {True, False})):
+            assert {settings["normalise_rows"] for settings in proposed(name, graph)} == wanted
+        assert method(name).paper_effort("cora") == 18 + 3
+        assert method(name).paper_effort("friendster") == 18 + 9
 
 
 def test_what_comes_on_top_takes_the_settings_of_what_is_below(

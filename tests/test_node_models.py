@@ -1,5 +1,6 @@
 """Models of nodes: every one against its definition, and against what all must satisfy."""
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from settwister.errors import InputError
 from settwister.functional import Csr
 from settwister.functional.dropout import keep
 from settwister.graphs import Graph, neighbour_sets, standardised
-from settwister.nn.features import Centred
+from settwister.nn.features import Centred, row_normalised
 from settwister.nn.nodes import (
     GAT,
     GCN,
@@ -209,6 +210,31 @@ def test_snowball_is_its_definition(graph: Graph) -> None:
     rows, columns = graph.x.nonzero(as_tuple=True)
     sparse = Csr.from_pairs(rows, columns, NODES, FEATURES, graph.x[rows, columns]).with_transpose()
     torch.testing.assert_close(model(NodeBatch(sparse, graph.neighbours)), model(whole(graph)))
+
+
+@pytest.mark.parametrize("kind", [TruncatedKrylov, Snowball])
+def test_krylov_networks_start_as_their_authors_have_it(kind: Any) -> None:
+    """Every parameter fills ±1/√(its layer's width); the other start has narrower weights here, and no biases."""
+    theirs, ours = (kind(2_000, 4, 100, start=start) for start in ("fan_out", "xavier"))
+    for name, parameter in theirs.named_parameters():
+        bound = 1 / math.sqrt(4 if name.startswith("last") else 100)
+        assert parameter.abs().max() <= bound
+        assert parameter.dim() == 1 or parameter.abs().max() > 0.99 * bound
+        other = ours.get_parameter(name)
+        assert other.abs().max() < (0.9 * bound if other.dim() > 1 else 1e-9)
+    with pytest.raises(InputError, match="start is 'zero'"):
+        kind(5, 2, start="zero")
+
+
+@pytest.mark.parametrize("kind", [TruncatedKrylov, Snowball])
+def test_krylov_networks_divide_rows_if_asked(graph: Graph, kind: Any) -> None:
+    assert isinstance(graph.x, Tensor)
+    model = kind(FEATURES, CLASSES, 8).eval()
+    divided = model(whole(graph))
+    torch.testing.assert_close(model(NodeBatch(3 * graph.x, graph.neighbours)), divided)
+    model.normalise_rows = False
+    torch.testing.assert_close(model(NodeBatch(row_normalised(graph.x), graph.neighbours)), divided)
+    assert not torch.allclose(model(whole(graph)), divided)
 
 
 @pytest.mark.parametrize("normalise_rows", [True, False])

@@ -117,7 +117,7 @@ def _method(name: str, model: TableClassifier, graph: TableGraph, split: Split) 
         patience=given["patience"],
         average=AVERAGE,
     )
-    scores = fit(method, whole, split, method.defaults, recipe, model.random_state).scores
+    scores = fit(method, whole, split, method.untuned(""), recipe, model.random_state).scores
     # A node that no label reaches has nothing but zeros, which says that all classes are alike.
     scores = torch.where(scores.sum(1, keepdim=True) > 0, scores, 1.0).double()
     return (scores / scores.sum(1, keepdim=True)).numpy(), None

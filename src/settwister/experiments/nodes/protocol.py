@@ -154,7 +154,7 @@ def _run(
 ) -> list[str]:
     """Search, and train those seeds that were not trained with what is found; a sentence for each that diverged."""
     chosen, recipe = method(cell.model), recipe_of(graph, epochs, protocol)
-    settings, tried = chosen.defaults | chosen.fixed(graph.name), 0
+    settings, tried = chosen.untuned(graph.name), 0
     searched: dict[str, Any] = {}
     if protocol != "quick" and chosen.build is not None:
         base = cell if chosen.base is None else replace(cell, model=chosen.base)
