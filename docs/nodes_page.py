@@ -10,7 +10,7 @@ from settwister import paper
 from settwister.experiments import RunStore
 from settwister.experiments.nodes import METHODS, PROTOCOLS, NodeCell, node_cells, node_rows
 from settwister.experiments.nodes.methods import NETWORKS
-from settwister.experiments.nodes.protocol import SEEDS, SETTINGS_PER_FINALIST
+from settwister.experiments.nodes.protocol import SETTINGS_PER_FINALIST
 from settwister.experiments.nodes.rendering import node_table, settings_tried
 from settwister.experiments.render import MARKDOWN_BOLD, NAMES, markdown, name_of, spread
 from settwister.experiments.runner import Row
@@ -264,7 +264,7 @@ def _cells(*, crossed: bool) -> list[NodeCell]:
     return [cell for cell in node_cells() if METHODS[cell.model].crossed == crossed]
 
 
-def table(rows: list[Row], protocol: str, wanted: int = SEEDS, beside: tuple[str, ...] = ()) -> str:
+def table(rows: list[Row], protocol: str, wanted: int | None = None, beside: tuple[str, ...] = ()) -> str:
     """Rows as Markdown, with a line of published numbers under them, and how many settings were tried.
 
     Args:

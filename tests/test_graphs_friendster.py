@@ -43,6 +43,7 @@ def test_friendster_is_read_from_its_published_form(tmp_path: Path) -> None:
         ({"split": [np.arange(3)] * 9}, "an array of objects does not list them, or more than 8"),
         ({"split": [np.arange(3.0), np.arange(4, 6), np.arange(7, 9)]}, "a part of the split is float64"),
         ({"split": [np.arange(3), np.arange(4, 6), np.array([99])]}, "names node 99, expected 0 to 15"),
+        ({"split": [np.arange(3), np.arange(4, 6), np.array([7, -2])]}, "names node -2, expected 0 to 15"),
         ({"split": [Harmful(os.system, "true"), 0, 0]}, "which no published graph needs: nothing was run"),
     ],
 )

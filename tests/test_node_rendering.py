@@ -48,3 +48,12 @@ def test_who_learns_from_validation_labels_stands_apart() -> None:
     assert apart == [crossed]
     assert second == f"{first}: methods that learn from validation labels, too"
     assert [rows for _, rows in by_labels_used([crossed])] == [[crossed]]
+
+
+def test_a_cell_says_how_many_of_its_runs_are_there() -> None:
+    """WikiCS has twenty splits of its own, the others five runs."""
+    header, (line,) = node_table([row("gcn", "wikics", *[80.0] * 5), row("gcn", "cora", *[80.0] * 5)], "{}")
+    said = dict(zip(header, line, strict=True))
+    assert said["wikics"].endswith(", 5 of 20 runs")
+    assert "runs" not in said["cora"]
+    assert len(NodeCell("gcn", "wikics").seeds) == 20

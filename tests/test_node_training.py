@@ -1,6 +1,7 @@
 """Training node models: collective learning, correct and smooth, and the leaks that would flatter them."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -283,6 +284,32 @@ def test_collective_learning_tells_of_all_its_rounds(graph: Graph, monkeypatch: 
     begun[:] = [None, None]
     with pytest.raises(DivergedError):
         train_collective(model, graph.x, graph.neighbours, train, validation, NodeRecipe(epochs=3))
+
+
+def test_collective_learning_keeps_the_round_that_its_recipe_would(
+    graph: Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Guesses made up for three rounds: the second is right most often, the last is surest of what is right."""
+    train, validation = parts(graph)
+    shares = torch.full((3, NODES, CLASSES), 0.0)
+    for number, (right, sure) in enumerate([(0.2, 0.4), (0.9, 0.4), (0.6, 0.99)]):
+        count = round(right * len(validation))
+        shares[number] = (1 - sure) / (CLASSES - 1)
+        shares[number, validation.nodes[:count], validation.labels[:count]] = sure
+        rest = validation.nodes[count:]
+        shares[number, rest] = torch.tensor([0.33, 0.33, 0.33])
+        shares[number, rest, (validation.labels[count:] + 1) % CLASSES] = 0.34
+    real, given = CollectiveRound.run, iter(())
+
+    def run(self: CollectiveRound) -> NodeTrained:
+        return replace(real(self), probabilities=next(given))
+
+    monkeypatch.setattr(CollectiveRound, "run", run)
+    for chosen_by, wanted in (("score", 1), ("loss", 2)):
+        given, recipe = iter(shares), NodeRecipe(epochs=1, chosen_by=chosen_by)
+        model = NodeMLP(FEATURES + CLASSES, CLASSES, (4,))
+        found = train_collective(model, graph.x, graph.neighbours, train, validation, recipe, rounds=3)
+        assert found.chosen == {"round": wanted}
 
 
 def test_collective_learning_never_shows_a_target(graph: Graph) -> None:

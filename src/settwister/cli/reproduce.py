@@ -18,7 +18,6 @@ from settwister.errors import DivergedError, InputError
 from settwister.experiments import BUDGETS, TABLES, Cell, Row, RunStore, cells, rows, run_missing
 from settwister.experiments.cells import TableCell
 from settwister.experiments.nodes import ON_TOP, PROTOCOLS, SPLITS, absent, node_cells, node_rows, run_missing_nodes
-from settwister.experiments.nodes.protocol import SEEDS
 from settwister.experiments.nodes.rendering import by_labels_used, node_table, settings_tried
 from settwister.experiments.page import table_page
 from settwister.experiments.render import (
@@ -127,7 +126,8 @@ def reproduce(
     trained = [table for table in TABLES if name in (table, "all")]
     chosen = [cell for t in trained for cell in cells(t, listed(models), listed(tasks))]
     wanted = _seeds(seeds)
-    node_seeds = wanted or list(range(1 if budget == "smoke" else SEEDS))
+    node_seeds = wanted or ([0] if budget == "smoke" else None)
+    wanted_runs = None if node_seeds is None else len(node_seeds)
     if html is not None:
         check_page(html)
     found: list[Row] = []
@@ -169,7 +169,7 @@ def reproduce(
             if t == "nodes":
                 below = "\n[dim]({})[/]" if style == TERMINAL_BOLD else " ({})"
                 for heading, some_rows in by_labels_used(of_table):
-                    _print(heading, *node_table(some_rows, style, below, len(node_seeds)), style)
+                    _print(heading, *node_table(some_rows, style, below, wanted_runs), style)
                 if tried := settings_tried(of_table, protocol):
                     print(f"% {tried}" if style == LATEX_BOLD else tried)
             else:  # a terminal may be too narrow for a line per model
@@ -215,7 +215,7 @@ def _nodes(
     protocol: str,
     models: list[str] | None,
     graphs: list[str] | None,
-    seeds: list[int],
+    seeds: list[int] | None,
     epochs: int | None,
     trials: int | None,
     splits: str | None,

@@ -44,7 +44,8 @@ def from_rows(ptr: NDArray[Any], columns: NDArray[Any], values: NDArray[Any] | N
     if ptr[0] != 0 or ptr[-1] != columns.size or bool((lengths < 0).any()):
         raise InputError(f"the sparse features have row starts that do not rise from 0 to {columns.size} entries")
     if columns.size and (columns.min() < 0 or columns.max() >= num_columns):
-        raise InputError(f"the sparse features name column {columns.max()}, expected 0 to {num_columns - 1}")
+        outside = columns.min() if columns.min() < 0 else columns.max()
+        raise InputError(f"the sparse features name column {outside}, expected 0 to {num_columns - 1}")
     rows = np.repeat(np.arange(num_rows), lengths)
     order = np.lexsort((columns, rows))
     twice = (rows[order][1:] == rows[order][:-1]) & (columns[order][1:] == columns[order][:-1])

@@ -56,7 +56,8 @@ def split_of_ids(nodes: int, train: NDArray[Any], validation: NDArray[Any], test
                 f"a part of the split is {ids.dtype} of shape {ids.shape}, expected a list of node numbers"
             )
         if ids.size and (ids.min() < 0 or ids.max() >= nodes):
-            raise InputError(f"a part of the split names node {ids.max()}, expected 0 to {nodes - 1}")
+            outside = ids.min() if ids.min() < 0 else ids.max()
+            raise InputError(f"a part of the split names node {outside}, expected 0 to {nodes - 1}")
         masks.append(torch.zeros(nodes, dtype=torch.bool))
         masks[-1][torch.from_numpy(ids.astype(np.int64))] = True
     return Split.from_masks(*masks)

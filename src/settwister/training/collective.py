@@ -1,5 +1,6 @@
 """Collective learning on any base (Hang et al. 2021): a model that also reads some labels and guesses of the others."""
 
+import math
 from collections import defaultdict
 from collections.abc import Iterator
 from copy import deepcopy
@@ -16,7 +17,7 @@ from settwister.nn.features import Features
 from settwister.nn.nodes import NodeModel
 from settwister.tasks.streams import stream
 from settwister.training.node_recipe import NodeRecipe
-from settwister.training.node_trainer import Labelled, NodeRun, NodeTrained, Tell, recipe_score
+from settwister.training.node_trainer import Labelled, NodeRun, NodeTrained, Tell
 
 SHOWN = 0.3  # the share of training labels that the model may read
 SAMPLES = 8  # draws that a prediction is averaged over
@@ -39,14 +40,16 @@ def train_collective(
     """Train in rounds, each reading guesses drawn from the round before, and keep the round best on validation.
 
     At every step 30% of the training labels are drawn anew and shown; the loss is over the others. So a target is
-    never among what is shown, and labels of validation nodes never are. A round goes on from the weights of the one
-    before, so rounds after the first are given up sooner. One that diverges is the last. Epochs, their time and curves
-    are those of all rounds, one after the other.
+    never among what is shown, and labels of validation nodes never are. Predictions are the mean over draws of as many;
+    showing all training labels then, as the code of its authors does, was no better. A round goes on from the weights
+    of the one before, so rounds after the first are given up sooner. One that diverges is the last. Epochs, their time
+    and curves are those of all rounds, one after the other; ``chosen`` says which round was kept.
 
     Args:
         model: its ``in_dim`` counts one column per class beside those of x.
     """
     best: NodeTrained | None = None
+    best_value = -math.inf
     guesses: Tensor | None = None
     done, seconds, curves = 0, 0.0, defaultdict[str, list[float]](list)
     with torch.random.fork_rng(devices=[]):
@@ -69,10 +72,12 @@ def train_collective(
             seconds += found.seconds_per_epoch * len(found.curves["train_loss"])
             for name, values in found.curves.items():
                 curves[name] += values
+            value = float(number)  # without validation nodes the last round is kept
             if validation is not None:  # of the mean over draws, which is what is kept, not of one lucky draw
-                found.validation = recipe_score(guesses[validation.nodes].argmax(1), validation.labels, recipe)
-            if best is None or validation is None or found.validation > best.validation:
-                best = found
+                found.validation, loss = one.score_and_loss(guesses[validation.nodes], validation.labels)
+                value = found.validation if recipe.chosen_by == "score" else -loss
+            if value > best_value:
+                best, best_value = replace(found, chosen={"round": number}), value
     assert best is not None
     return replace(best, seconds_per_epoch=seconds / done, curves=dict(curves))
 

@@ -71,7 +71,7 @@ def joined(parts: Sequence[Labelled]) -> Labelled:
 
 @dataclass(eq=False)
 class NodeTrained:
-    """The outcome: the model with its best weights, and what it says of every node."""
+    """The outcome: the model with its best weights, what it says of every node, and what else validation decided."""
 
     model: NodeModel
     probabilities: Tensor = field(repr=False)
@@ -79,6 +79,7 @@ class NodeTrained:
     validation: float
     seconds_per_epoch: float
     curves: dict[str, list[float]] = field(repr=False)
+    chosen: dict[str, Any] = field(default_factory=dict)
 
 
 def train_nodes(
@@ -224,12 +225,14 @@ class NodeRun:
     @torch.no_grad()
     def _validate(self, validation: Labelled) -> tuple[float, float]:
         self.judged.eval()
-        found = self._validation_probabilities(validation)
-        log_shares = found.clamp(min=1e-12).log()
-        loss = F.nll_loss(log_shares, validation.labels, self.class_weight, reduction="sum")
-        weight = len(validation) if self.class_weight is None else float(self.class_weight[validation.labels].sum())
+        return self.score_and_loss(self._validation_probabilities(validation), validation.labels)
+
+    def score_and_loss(self, shares: Tensor, labels: Tensor) -> tuple[float, float]:
+        """How good (B, C) probabilities are, as the recipe weighs classes."""
+        loss = F.nll_loss(shares.clamp(min=1e-12).log(), labels, self.class_weight, reduction="sum")
+        weight = len(labels) if self.class_weight is None else float(self.class_weight[labels].sum())
         # Where no class of these nodes was in training, none has a weight and all losses are alike.
-        return recipe_score(found.argmax(-1), validation.labels, self.recipe), float(loss) / max(weight, 1e-12)
+        return recipe_score(shares.argmax(-1), labels, self.recipe), float(loss) / max(weight, 1e-12)
 
     def _validation_probabilities(self, validation: Labelled) -> Tensor:
         if self.validation_part is None:  # too many to be held at once

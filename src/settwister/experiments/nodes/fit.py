@@ -151,6 +151,7 @@ def _member(
         found.best_epoch,
         found.seconds_per_epoch,
         found.curves,
+        found.chosen,
     )
 
 
@@ -169,6 +170,7 @@ def _averaged(members: list[Fitted], validation: Labelled, *, balanced: bool) ->
         validation=reached,
         parameters=sum(one.parameters for one in members),
         seconds_per_epoch=sum(one.seconds_per_epoch for one in members),
+        chosen={},
     )
 
 

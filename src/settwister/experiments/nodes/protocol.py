@@ -15,7 +15,7 @@ from typing import Any
 
 from settwister._checks import choice
 from settwister.errors import DivergedError, InputError
-from settwister.experiments.nodes.cells import NodeCell
+from settwister.experiments.nodes.cells import SEEDS, NodeCell
 from settwister.experiments.nodes.fit import Fitted, fit, metrics, recipe_with
 from settwister.experiments.nodes.judging import judged, raced
 from settwister.experiments.nodes.methods import Method, method
@@ -28,7 +28,6 @@ from settwister.training.search import Settings, Space, as_json, at_most, best_o
 PROTOCOLS = ("quick", "paper", "tuned")
 #: splits that a run has without being asked for them, where they came with the graph; and those to be asked for
 PRESCRIBED, SPLITS = ("fixed", "year", "official"), ("geom", "public")
-SEEDS = 5
 TRIALS = 40
 SEARCH_SEED = 0
 #: one in so many of a grid's settings is tried from every initialisation
@@ -88,6 +87,7 @@ def run_missing_nodes(
     """Search and train what has no file yet.
 
     Args:
+        seeds: which runs; left out, those of each cell.
         trials: settings that a search tries; None for the whole grid, or for :data:`TRIALS` where it is sampled. Where
             runs are there after fewer than so many, the search goes on, and those whose settings are no longer the
             best are run again; None takes runs as they are there.
@@ -96,10 +96,10 @@ def run_missing_nodes(
     """
     choice("protocol", protocol, PROTOCOLS)
     store.check_writable()
-    wanted = list(range(SEEDS)) if seeds is None else list(seeds)
     graph: Graph | None = None
     diverged: list[str] = []
     for cell in cells:
+        wanted = list(cell.seeds if seeds is None else seeds)
         done = _of_one_search(run for seed in wanted if (run := store.read(cell, seed)) is not None)
         if all(_is_done(done.get(seed), trials) for seed in wanted):
             continue
@@ -134,7 +134,7 @@ def node_rows(cells: Iterable[NodeCell], store: RunStore, seeds: Sequence[int] |
     """What the store has of these cells; cells without a run are left out."""
     found = []
     for cell in cells:
-        wanted = range(SEEDS) if seeds is None else seeds
+        wanted = cell.seeds if seeds is None else seeds
         runs = _of_one_search(run for seed in wanted if (run := store.read(cell, seed)) is not None)
         if runs:
             found.append(Row(cell, list(runs.values())))

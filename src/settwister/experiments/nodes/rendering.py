@@ -3,22 +3,21 @@
 from collections.abc import Sequence
 
 from settwister import paper
-from settwister.experiments.nodes.cells import TABLE
+from settwister.experiments.nodes.cells import TABLE, NodeCell
 from settwister.experiments.nodes.methods import METHODS, method
-from settwister.experiments.nodes.protocol import SEEDS
 from settwister.experiments.render import name_of, spread, title, winners
 from settwister.experiments.runner import Row
 from settwister.experiments.statistics import mean_std
 
 
 def node_table(
-    rows: Sequence[Row], bold: str, published: str = " ({})", wanted: int = SEEDS
+    rows: Sequence[Row], bold: str, published: str = " ({})", wanted: int | None = None
 ) -> tuple[list[str], list[list[str]]]:
     """Header and body, in every cell our mean and deviation and behind it the paper's mean.
 
     Args:
         bold: how to set the best of a graph in bold, with ``{}`` for the number; published: how to set the paper's.
-        wanted: runs that a cell should have; where some are missing it says so.
+        wanted: runs that a cell should have, its own number where left out; where some are missing it says so.
     """
     graphs = [graph for graph in paper.table(TABLE)["columns"] if any(row.cell.task == graph for row in rows)]
     by_cell = {(row.cell.model, row.cell.task): row for row in rows}
@@ -50,11 +49,13 @@ def _place(model: str) -> tuple[int, str]:
     return (shown.index(model) if model in shown else len(shown)), model
 
 
-def _cell(row: Row | None, style: str, published: str, wanted: int) -> str:
+def _cell(row: Row | None, style: str, published: str, wanted: int | None) -> str:
     if row is None:
         return "–"
     ours, theirs = style.format(spread(*mean_std(row.scores), row.cell.digits)), row.cell.published()
     shown = ours if theirs is None else ours + published.format(f"{theirs['mean']:.{row.cell.digits}f}")
+    assert isinstance(row.cell, NodeCell)
+    wanted = wanted or len(row.cell.seeds)
     return shown if len(row.runs) >= wanted else f"{shown}, {len(row.runs)} of {wanted} runs"
 
 
