@@ -114,9 +114,11 @@ smallest networks, and what is best there is taken with the others. Of DeepSets 
 has in "most" of its experiments, or relu, and half of the features dropped, or none. Its GCN and GAT are PyG's, whose
 examples divide every node's features by their sum: with and without; layers of these two count the last one. So are
 they for GRAND, whose authors divide: with as many labels as here and the paper's weight decay it then underfits (its
-search.json has both). Blocks of TK-GCN are its authors', on Friendster as many as on PubMed. Collective
-learning draws anew at every step which 30% of the training labels are shown, and stops each of its ten rounds by
-validation nodes. On Friendster features are standardised.
+search.json has both). Blocks of TK-GCN are its authors', on Friendster as many as on PubMed. Weights of TK-GCN and
+Snowball begin as in their authors' code, or as those of our other networks (Xavier), and where features are no words
+their rows are divided, or not{one_start}. Collective learning draws anew at every step which 30% of the
+training labels are shown, and stops each of its ten rounds by validation nodes{rounds}. On Friendster features are
+standardised. {neither_step}
 
 The paper's number for TK-GCN on PubMed is far below ours, which has its authors' seven blocks. The code that the
 authors of collective learning released runs Snowball, the other network of the same authors, under the name of TK-GCN,
@@ -190,6 +192,9 @@ def facts(rows: list[Row], protocol: str) -> dict[str, Any]:
         "grand": from_the_paper(found["grand", "friendster"])[0],
         "undivided": best_tried("grand", "friendster", normalise_rows=False)
         - best_tried("grand", "friendster", normalise_rows=True),
+        "one_start": one_start(),
+        "rounds": first_rounds(rows),
+        "neither_step": neither_step(rows),
         "snowball": beside(found, "snowball", "tk_gcn"),
         "snowball_cl": beside(found, "snowball_cl", "tk_gcn_cl"),
         "pubmed": abs(from_the_paper(pubmed)[0]),
@@ -212,6 +217,33 @@ def beside(found: dict[tuple[str, str], Row], ours: str, papers: str) -> str:
         if (row := found.get((ours, graph))) is not None and published is not None:
             numbers.append(f"{graph} {mean_std(row.scores)[0]:.2f} ({published['mean']:.2f})")
     return ", ".join(numbers)
+
+
+def one_start() -> str:
+    """Where only one start of TK-GCN's and Snowball's weights has been tried yet."""
+    found = []
+    for model in ("tk_gcn", "snowball"):
+        for graph in paper.table("nodes")["columns"]:
+            trials = read_trials(RUNS["paper"].search_file(NodeCell(model, graph)))
+            if len({one.settings["start"] for one in trials}) == 1:
+                found.append(f"{NAMES[model]} on {graph}")
+    return f" (not yet tried the authors' way: {', '.join(found)})" if found else ""
+
+
+def first_rounds(rows: list[Row]) -> str:
+    """In how many runs of collective learning, of those that say it, no guesses were read in the end."""
+    kept = [run["chosen"]["round"] for row in rows for run in row.runs if "round" in run.get("chosen", {})]
+    if not kept:
+        return ""
+    return f"; in {kept.count(0)} of {len(kept)} runs the first was kept, in which there are no guesses to be read"
+
+
+def neither_step(rows: list[Row]) -> str:
+    """Where correct and smooth left every run as it was."""
+    smoothed = [row for row in rows if row.cell.model == "correct_and_smooth"]
+    steps = {row.cell.task: [run["chosen"]["correct_and_smooth"].values() for run in row.runs] for row in smoothed}
+    found = ", ".join(graph for graph, runs in steps.items() if not any(map(any, runs)))
+    return f"On {found} validation nodes want neither step of C&S, so that its row is the MLP's." if found else ""
 
 
 def best_tried(model: str, graph: str, **given: Any) -> float:
