@@ -416,3 +416,51 @@ def test_labels_in_pandas_own_types_stay_what_they_are(given: Any) -> None:
     assert found.tolist() == list(given[:2])
     assert found.dtype.kind in "iU"
     assert known.tolist() == [True, True, False]
+
+
+# ---- labels and weights that do not go with X ------------------------------------------------------------------------
+
+
+def test_labels_named_in_another_order_are_refused(graph: Example) -> None:
+    """By place they would be those of other nodes; labels without names, or named as rows are, go by place."""
+    X = pd.DataFrame(graph.X, index=[f"n{i}" for i in range(NODES)])
+    y = pd.Series(graph.some, index=X.index)
+    for model in (tiny(), CorrectAndSmooth(tiny())):
+        model.fit(X, y, [])
+        model.score(X, y, [])
+        for do in (model.fit, model.score):
+            message = refusal(lambda do=do: do(X, y.iloc[::-1], []))  # type: ignore[misc]
+            assert message.startswith("y names its rows otherwise than X, or in another order")
+            do(X, y.reset_index(drop=True), [])
+            do(X, y.to_numpy(), [])
+
+
+def test_weights_of_nothing_are_refused(fitted: OneHopClassifier, graph: Example) -> None:
+    message = refusal(lambda: fitted.score(graph.X, graph.y, graph.edges, sample_weight=np.zeros(NODES)))
+    assert message == "sample_weight adds up to nothing over the known labels, expected some that count"
+
+
+def test_a_graph_in_place_of_features_is_named(graph: Example) -> None:
+    data = Data(x=torch.from_numpy(graph.X), edge_index=torch.from_numpy(graph.edges))
+    assert refusal(lambda: tiny().fit(data, graph.some)) == (
+        "X is a Data, expected features: give its x, and the graph itself as edges"
+    )
+
+
+@pytest.mark.filterwarnings("ignore:Sparse CSR tensor support is in beta")
+def test_a_sparse_tensor_is_an_adjacency(graph: Example) -> None:
+    dense = np.zeros((NODES, NODES))
+    dense[tuple(both_ways(graph.edges))] = 1
+    expected = neighbourhoods(scipy.sparse.csr_matrix(dense), NODES)
+    for tensor in (torch.from_numpy(dense).to_sparse(), torch.from_numpy(dense).to_sparse_csr()):
+        found = neighbourhoods(tensor, NODES)
+        assert torch.equal(found.ptr, expected.ptr)
+        assert torch.equal(found.index, expected.index)
+        assert found.weight is None
+
+
+def test_half_precision_around_a_prediction_does_not_stop_it(fitted: OneHopClassifier, graph: Example) -> None:
+    expected = fitted.predict_proba(graph.X, graph.edges)
+    with torch.autocast("cpu", torch.bfloat16):
+        found = fitted.predict_proba(graph.X, graph.edges)
+    np.testing.assert_allclose(found, expected, atol=0.05)

@@ -98,6 +98,20 @@ def test_correct_and_smooth_reads_names_strings_and_weights(homophilous: Example
     np.testing.assert_array_equal(found.predict(frame, edges) == "b", expected.predict(g.X, g.edges) == 1)
 
 
+def test_correct_and_smooth_finds_named_nodes_in_any_order(homophilous: Example) -> None:
+    """Names by a frame's index, or by the numbers of its rows."""
+    g = homophilous
+    for names in ([f"n{i}" for i in range(300)], list(range(300))):
+        frame = pd.DataFrame(g.X, index=names) if isinstance(names[0], str) else pd.DataFrame(g.X)
+        edges = pd.DataFrame({"s": [names[i] for i in g.edges[0]], "t": [names[i] for i in g.edges[1]]})
+        model = CorrectAndSmooth(tiny(), random_state=0).fit(frame, g.some, edges)
+        assert model.steps_ != Steps(None, None)
+        expected, order = model.predict_proba(frame, edges), np.random.default_rng(0).permutation(300)
+        np.testing.assert_allclose(model.predict_proba(frame.iloc[order], edges), expected[order], atol=1e-5)
+        with pytest.raises(InputError, match="names other nodes than those of fit"):
+            model.predict(frame.rename(index={names[0]: "x"}), [])
+
+
 def test_correct_and_smooth_is_the_same_for_the_same_random_state(graph: Example) -> None:
     g = graph
 
@@ -116,8 +130,8 @@ def test_correct_and_smooth_takes_only_what_it_can(graph: Example) -> None:
     )
     one_each = np.where(np.arange(NODES) < CLASSES, graph.y, -1)
     assert "no labelled node could be held back" in refusal(lambda: CorrectAndSmooth(tiny()).fit(graph.X, one_each))
-    with pytest.raises(TypeError, match=r"positional arguments|unexpected keyword"):
-        CorrectAndSmooth(LogisticRegression()).fit(graph.X, graph.some)
+    message = refusal(lambda: CorrectAndSmooth(LogisticRegression()).fit(graph.X, graph.some, graph.edges))
+    assert message.startswith("estimator is a LogisticRegression, expected a OneHopClassifier")
 
 
 def test_one_that_is_not_fitted_says_so(graph: Example) -> None:

@@ -18,6 +18,7 @@ from example_folder import DAMAGE, Where, changed, content_of, copied, damaged, 
 from example_graph import Example, example, named, refusal, tiny
 from settwister.errors import InputError
 from settwister.estimator import CorrectAndSmooth, OneHopClassifier
+from settwister.training.correct_and_smooth import Step, Steps
 
 FILES = ("estimator.json", "known.safetensors", "classifier/estimator.json", "classifier/scaling.safetensors")
 
@@ -116,6 +117,8 @@ STEP = {"adjacency": "DA", "alpha": 0.5}
         (("steps", "smooth"), STEP | {"adjacency": []}, "has the step"),
         (("steps", "smooth"), STEP | {"more": 1}, "has the step"),
         (("steps",), {"smooth": None}, "expected correct and smooth, each of them or null"),
+        (("order",), "abc", "has order='abc', expected a checksum of the nodes' names"),
+        (("order",), 3, "has order=3, expected a checksum"),
         (("fitted", "num_nodes_"), 0, "has num_nodes_=0, expected a whole number above 0"),
         (("fitted", "num_nodes_"), 2, "known.safetensors does not hold nodes below 2 and labels below 3"),
         (("fitted", "validation_score_"), 2.0, "has validation_score_=2.0, expected a share"),
@@ -126,6 +129,23 @@ def test_a_json_that_cannot_be_is_refused(folder: Path, where: Where, value: Any
     found = refusal(lambda: CorrectAndSmooth.load(folder))
     assert message in found
     assert str(folder) in found
+
+
+def test_a_folder_refuses_nodes_in_another_order(graph: Example, tmp_path: Path) -> None:
+    """It has no names to bring them back into order by; rows without names are taken as they come."""
+    X = pd.DataFrame(graph.X, index=[f"n{i}" for i in range(len(graph.X))])
+    edges = pd.DataFrame(np.char.add("n", graph.edges.T.astype(str)))
+    model = CorrectAndSmooth(tiny(), random_state=0).fit(X, graph.some, edges)
+    model.steps_ = Steps(None, Step("DAD", 0.9))
+    model.save(tmp_path / "model")
+    opened = CorrectAndSmooth.load(tmp_path / "model")
+    expected = model.predict_proba(X, edges)
+    np.testing.assert_array_equal(opened.predict_proba(X, edges), expected)
+    np.testing.assert_allclose(opened.predict_proba(graph.X, graph.edges), expected, rtol=1e-5)
+    assert "or in another order" in refusal(lambda: opened.predict(X.iloc[::-1], edges))
+    opened.save(tmp_path / "again")
+    again = CorrectAndSmooth.load(tmp_path / "again")
+    assert "or in another order" in refusal(lambda: again.predict(X.iloc[::-1], edges))
 
 
 def test_a_number_of_nodes_that_is_too_large_costs_nothing(graph: Example, folder: Path) -> None:

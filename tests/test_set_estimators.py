@@ -163,6 +163,8 @@ def test_empty_sets_are_sets() -> None:
         ([np.zeros((2, 0))] * 2, "elements have 0 features, expected at least 1"),
         ([np.zeros(3), np.zeros(2)], "setting an array element with a sequence"),
         ([], "Expected 2D array, got 1D array instead"),
+        ({"a": 1}, "X is a dict, expected sets: a list of (n, d) arrays, an array or Sets"),
+        ((one for one in [1]), "X is a generator, expected sets"),
         (scipy.sparse.eye_array(2), "X is sparse, expected dense elements"),
         ([np.zeros((1, 2))] * 3, "y has 2 values, expected 3, one per set"),
     ],
@@ -288,6 +290,7 @@ def test_numbers_that_are_none_are_refused(y: Any, message: str) -> None:
     [
         (dict(model="mlp"), "model is 'mlp', expected one of 'set_twister', 'deepsets', 'set_transformer'"),
         (dict(width=9), "width is 9, expected a multiple of M=2"),
+        (dict(model="set_transformer", width=30), "width is 30, expected a multiple of 4: a set transformer's heads"),
         (dict(loss="huber"), "loss is 'huber', expected one of 'squared', 'absolute'"),
         (dict(batch_size=None), "batch_size is None, expected a whole number"),
         (dict(patience=0), "patience is 0"),

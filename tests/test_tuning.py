@@ -148,3 +148,10 @@ def test_without_held_back_nodes_there_is_nothing_to_judge_settings_by(graph: Ex
     assert "no labelled node is held back" in refusal(
         lambda: tiny(validation_fraction=0).tune(graph.X, graph.some, graph.edges, trials=1)
     )
+
+
+def test_a_place_that_cannot_hold_trials_is_named_before_any_work(tmp_path: Path) -> None:
+    X, y = np.zeros((10, 1)), [0, 1] * 5
+    (tmp_path / "file").touch()
+    for place, part in ((tmp_path, "is a folder, expected the name of a file"), (tmp_path / "file" / "x", "takes no")):
+        assert part in refusal(lambda place=place: tiny().tune(X, y, trials=1, storage=place))  # type: ignore[misc]

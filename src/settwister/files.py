@@ -82,6 +82,13 @@ def check_page(target: Path) -> None:
     check_writable(target)
 
 
+def check_file(target: Path) -> None:
+    """Fail before any work where a file cannot be written, or is a folder."""
+    if target.is_dir():
+        raise InputError(f"{target} is a folder, expected the name of a file")
+    check_writable(target)
+
+
 def check_writable(target: Path) -> None:
     """Fail before hours of work rather than after: the nearest folder above that exists must take new entries."""
     above = next(folder for folder in target.absolute().parents if os.path.lexists(folder))

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from settwister.errors import InputError
+from settwister.estimator.inputs import from_torch
 from settwister.functional.neighbour_sum import Csr
 from settwister.graphs.graph import neighbour_sets
 
@@ -27,7 +28,7 @@ def neighbourhoods(edges: Any, num_nodes: int, ids: Any = None, *, directed: boo
             - pairs (source, target) as a list or another collection, or as an (E, 2) array; but a (2, 2) array is the
               former, so that just two pairs have to be a list;
             - a data frame whose first two columns are source and target, and whose third, if there is one, is a weight;
-            - a scipy sparse adjacency, entry (i, j) being the weight of the edge from i to j;
+            - a sparse adjacency of scipy or torch, entry (i, j) being the weight of the edge from i to j;
             - a networkx graph, whose edges may have a ``weight``;
             - PyTorch Geometric's ``Data``, or anything with an ``edge_index`` and perhaps an ``edge_weight``;
             - neighbourhoods made before, a :class:`~settwister.functional.Csr`, which are taken as they are.
@@ -61,6 +62,8 @@ def _pairs(edges: Any, num_nodes: int, ids: Any, directed: bool) -> Pairs:
         return _from_frame(edges, num_nodes, ids)
     if hasattr(edges, "edge_index"):
         return _from_pyg(edges, num_nodes, directed)
+    if isinstance(edges, Tensor) and edges.layout != torch.strided:
+        edges = from_torch(edges)
     if scipy.sparse.issparse(edges):
         return _from_matrix(edges, num_nodes, directed)
     if hasattr(edges, "nodes") and hasattr(edges, "is_directed"):

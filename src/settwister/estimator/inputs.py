@@ -1,6 +1,8 @@
 """What people have, as what the models read: features and labels in any of their common forms."""
 
+import hashlib
 import warnings
+from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -32,6 +34,8 @@ def rows(estimator: Any, X: Any, *, reset: bool, sparse: bool = True) -> Any:
         estimator: whose ``n_features_in_`` and ``feature_names_in_`` are compared, or set if ``reset``.
         sparse: whether a sparse matrix is allowed.
     """
+    if hasattr(X, "edge_index"):
+        raise InputError(f"X is a {type(X).__name__}, expected features: give its x, and the graph itself as edges")
     try:
         found = validate_data(
             estimator,
@@ -120,6 +124,21 @@ def ids_of(X: Any) -> Any:
     return index.tolist()
 
 
+def order_of(names: Sequence[Any]) -> str:
+    """The same for the same names in the same order, and for no others."""
+    return hashlib.sha256(repr(list(names)).encode()).hexdigest()
+
+
+def same_order(names: Any, y: Any) -> None:
+    """Refuse labels whose own index names the rows in another order than the index of X does."""
+    of_labels = ids_of(y) if hasattr(y, "isna") else None
+    if names is not None and of_labels is not None and of_labels != names:
+        raise InputError(
+            "y names its rows otherwise than X, or in another order, expected one index for both: give y.loc[X.index], "
+            "or y.to_numpy() if the order is right"
+        )
+
+
 # ---- labels ---------------------------------------------------------------------------------------------------------
 
 
@@ -191,6 +210,8 @@ def share_met(predicted: NDArray[Any], y: Any, known_classes: NDArray[Any], samp
     weight = np.asarray(sample_weight)
     if weight.shape != known.shape:
         raise InputError(f"sample_weight has shape {weight.shape}, expected {known.shape}, one number per row of X")
+    if not weight[known].sum() > 0:
+        raise InputError("sample_weight adds up to nothing over the known labels, expected some that count")
     return float(np.average(predicted[known] == found, weights=weight[known]))
 
 

@@ -18,7 +18,7 @@ from settwister.errors import DivergedError, InputError
 from settwister.estimator import one_hop_folder, settings
 from settwister.estimator.edges import neighbourhoods
 from settwister.estimator.folder import OURS
-from settwister.estimator.inputs import classes, held_back, ids_of, labels, rows, seed_of, share_met
+from settwister.estimator.inputs import classes, held_back, ids_of, labels, rows, same_order, seed_of, share_met
 from settwister.estimator.scaling import learned
 from settwister.estimator.tuning import fingerprint, tuned
 from settwister.evaluation import expected_calibration_error, temperature
@@ -46,6 +46,9 @@ class OneHopClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
 
     A fifth of the labelled nodes, of every class alike, is held back: it says when to stop, and by it probabilities
     are calibrated. What was learned carries over to other graphs with the same features: ``predict`` takes any.
+
+    scikit-learn's own searches and cross-validation cut X into parts, and cannot cut edges with it: use :meth:`tune`,
+    or mark the nodes to be judged by as unknown in y.
 
     Args:
         model: ``"set_twister"``, ``"deepsets"``, or ``"mlp"``, which does not look at neighbours.
@@ -163,6 +166,7 @@ class OneHopClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
         """
         self.__dict__.pop("network_", None)  # until all is well, it is not fitted
         names, array = ids_of(X), rows(self, X, reset=True)
+        same_order(names, y)
         found, known = labels(y)
         given = settings.of_nodes(self.get_params(deep=False), array.shape[1], int(known.sum()))
         if len(known) != array.shape[0]:
@@ -218,6 +222,8 @@ class OneHopClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
 
         Needs ``pip install 'settwister[tune]'``.
         """
+        if storage is not None:
+            files.check_file(Path(storage))
         array, (found, known) = rows(self, X, reset=True), labels(y)
         labelled = int(known.sum())
         given = settings.of_nodes(self.get_params(deep=False), array.shape[1], labelled)
@@ -266,7 +272,7 @@ class OneHopClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
                 stacklevel=3,
             )
         sets = neighbourhoods(edges, array.shape[0], names, directed=self.directed, loops=self.loops)
-        found = node_logits(self.network_, self.scaling_(array), sets) / self.temperature_
+        found = node_logits(self.network_, self.scaling_(array), sets).float() / self.temperature_
         if not bool(found.isfinite().all()):
             odd = int((~found.isfinite().all(1)).nonzero()[0])
             raise InputError(
@@ -294,6 +300,7 @@ class OneHopClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
     def score(self, X: Any, y: Any, edges: Any = None, sample_weight: Any = None) -> float:
         """The share of known labels that were met."""
         check_is_fitted(self)
+        same_order(ids_of(X), y)
         return share_met(self.predict(X, edges), y, self.classes_, sample_weight)
 
     # ---- files ------------------------------------------------------------------------------------------------------

@@ -25,6 +25,8 @@ def sets_of(estimator: Any, X: Any, *, reset: bool) -> Sets:
     given = from_torch(X)
     if scipy.sparse.issparse(given):
         raise InputError("X is sparse, expected dense elements: a list of (n, d) arrays, or X.toarray()")
+    if isinstance(given, dict) or hasattr(given, "__next__"):
+        raise InputError(f"X is a {type(X).__name__}, expected sets: a list of (n, d) arrays, an array or Sets")
     if isinstance(given, np.ndarray) and given.ndim == 1 and given.dtype.kind == "O":
         given = list(given)
     if isinstance(given, Sets):

@@ -276,7 +276,7 @@ def _network(given: dict[str, Any], in_dim: int, out_dim: int) -> SetModel:
     sizes = (given["width"], given["width"])
     common: dict[str, Any] = {name: given[name] for name in ("pool", "dropout")}
     if given["model"] == "set_transformer":
-        return SetTransformer(in_dim, out_dim, given["width"])
+        return SetTransformer(in_dim, out_dim, given["width"], settings.HEADS)
     if given["model"] == "deepsets":
         return DeepSets(in_dim, out_dim, sizes, sizes, **common)
     return SetTwister(in_dim, out_dim, sizes, sizes, given["M"], given["k"], **common)

@@ -14,6 +14,7 @@ from settwister.nn.set_model import POOLS
 NODE_MODELS = ("set_twister", "deepsets", "mlp")
 SET_MODELS = ("set_twister", "deepsets", "set_transformer")
 LOSSES = ("squared", "absolute")
+HEADS = 4  # of a set transformer's attention
 #: what "auto" stands for: of many features, as in bags of words, most can be spared; of few, each tells more
 MANY_FEATURES = 256
 MANY: dict[str, Any] = dict(width=256, dropout=0.5)
@@ -59,6 +60,10 @@ def of_sets(given: Mapping[str, Any]) -> dict[str, Any]:
     """The settings of a :class:`~settwister.SetClassifier` or :class:`~settwister.SetRegressor`, as plain Python."""
     found = _common(given, SET_MODELS)
     whole_number("batch_size", found["batch_size"])
+    if found["model"] == "set_transformer" and found["width"] % HEADS:
+        raise InputError(
+            f"width is {found['width']}, expected a multiple of {HEADS}: a set transformer's heads share it"
+        )
     if "loss" in found:
         choice("loss", found["loss"], LOSSES)
     return found

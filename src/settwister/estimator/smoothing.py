@@ -1,5 +1,7 @@
 """Correct and smooth around any classifier of nodes, for graphs whose neighbours tend to share labels."""
 
+from collections.abc import Sequence
+from inspect import signature
 from pathlib import Path
 from typing import Any, Self
 
@@ -8,6 +10,7 @@ import torch
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
+from torch import Tensor
 
 from settwister import files
 from settwister._checks import probability
@@ -15,7 +18,7 @@ from settwister.errors import InputError
 from settwister.estimator import smoothing_folder
 from settwister.estimator.edges import neighbourhoods
 from settwister.estimator.folder import OURS
-from settwister.estimator.inputs import classes, held_back, ids_of, labels, seed_of, share_met
+from settwister.estimator.inputs import classes, held_back, ids_of, labels, order_of, same_order, seed_of, share_met
 from settwister.estimator.one_hop import OneHopClassifier
 from settwister.estimator.settings import plain
 from settwister.functional.neighbour_sum import Csr
@@ -27,13 +30,14 @@ class CorrectAndSmooth(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
     """A classifier whose probabilities are corrected by its errors on known labels and smoothed along edges.
 
     The known labels are part of the prediction, so it is for the graph that it was fitted on: ``predict`` takes the
-    same nodes, with features and edges as they are then. Which steps to take, and how far, is chosen on nodes that
-    are held back; where nothing helps there, nothing is done. Both steps go along edges in both directions, by
-    their weights.
+    same nodes, with features and edges as they are then; in any order where a data frame's index names them, else in
+    that of ``fit``. Which steps to take, and how far, is chosen on nodes that are held back; where nothing helps there,
+    nothing is done. Both steps go along edges in both directions, by their weights.
 
     To keep one, :meth:`save` it: around a :class:`OneHopClassifier` it has a folder, which holds the row numbers of the
     nodes whose labels it spreads, and these labels. So whoever is given the folder is given the labels, and predicts
-    for the same nodes in the same order. To predict for other nodes, keep the classifier inside: ``estimator_.save``.
+    for the same nodes in the same order; nodes with other names, or in another order, are refused. To predict for other
+    nodes, keep the classifier inside: ``estimator_.save``.
 
     Args:
         estimator: a :class:`OneHopClassifier`, or one with its ``fit``; None for the default.
@@ -61,6 +65,11 @@ class CorrectAndSmooth(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
         if not held.any():
             raise InputError("no labelled node could be held back, expected two or more of some class")
         base = OneHopClassifier() if self.estimator is None else clone(self.estimator)
+        if not {"edges", "validation"} <= signature(base.fit).parameters.keys():
+            raise InputError(
+                f"estimator is a {type(base).__name__}, expected a OneHopClassifier, or one whose fit takes edges and "
+                "validation as that of a OneHopClassifier does"
+            )
         if base.get_params().get("random_state", seed) is None:
             base.set_params(random_state=seed)
         rows = known.nonzero()[0]
@@ -69,6 +78,7 @@ class CorrectAndSmooth(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
         if hasattr(self.estimator_, "feature_names_in_"):
             self.feature_names_in_ = self.estimator_.feature_names_in_
         self.num_nodes_ = len(known)
+        self._names: Sequence[Any] | None = ids_of(X) or range(self.num_nodes_)
         known_part, held_part = (
             Labelled(torch.from_numpy(rows[part]), torch.from_numpy(codes[part])) for part in (~held, held)
         )
@@ -98,10 +108,30 @@ class CorrectAndSmooth(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
             raise self._other_nodes(len(base))
         if self.steps_.correct is None and self.steps_.smooth is None:
             return base.numpy()
+        known = Labelled(self._places(ids_of(X))[self.known_.nodes], self.known_.labels)
         with torch.no_grad():
-            found = self.steps_(base, self.known_, self._sets(X, edges)).clamp(min=0)
+            found = self.steps_(base, known, self._sets(X, edges)).clamp(min=0)
         total = found.sum(1, keepdim=True)
         return torch.where(total > 0, found / total.clamp(min=1e-12), base).numpy()
+
+    def _places(self, names: Any) -> Tensor:
+        """Where the nodes of fit are among those of X, by their names; without names the order is the same."""
+        if names is None:
+            return torch.arange(self.num_nodes_)
+        if self._names is None:  # it comes from a folder, which has a checksum of them or, an old one, nothing
+            if self._order not in (None, order_of(names)):
+                raise InputError(
+                    "X names other nodes than those of fit, or in another order, expected the same index: a folder "
+                    "knows no names, so bring the rows into the order of fit"
+                )
+            return torch.arange(self.num_nodes_)
+        place = {name: number for number, name in enumerate(names)}
+        if len(place) < len(names) or place.keys() != set(self._names):
+            raise InputError(
+                "X names other nodes than those of fit, expected the same ones in any order: their labels are part of "
+                "the prediction; the classifier inside, estimator_, takes any graph"
+            )
+        return torch.tensor([place[name] for name in self._names])
 
     def _other_nodes(self, count: int) -> InputError:
         return InputError(
@@ -118,6 +148,7 @@ class CorrectAndSmooth(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
     def score(self, X: Any, y: Any, edges: Any = None, sample_weight: Any = None) -> float:
         """The share of known labels that were met."""
         check_is_fitted(self)
+        same_order(ids_of(X), y)
         return share_met(self.predict(X, edges), y, self.classes_, sample_weight)
 
     def save(self, folder: str | Path, *, force: bool = False) -> None:

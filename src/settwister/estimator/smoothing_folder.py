@@ -1,12 +1,13 @@
 """The folder of a :class:`~settwister.CorrectAndSmooth` around a :class:`~settwister.OneHopClassifier`.
 
-    estimator.json          the steps, how many nodes there are, the score
+    estimator.json          the steps, how many nodes there are, the score, a checksum of the nodes' names in order
     classifier/             the classifier inside, in a folder as it saves itself
     known.safetensors       the nodes whose labels are spread, and their labels' numbers
 
 What the folders of all estimators share is in ``folder``.
 """
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from settwister.errors import InputError
 from settwister.estimator import folder as parts
 from settwister.estimator import folder_weights as weights
 from settwister.estimator import one_hop_folder
+from settwister.estimator.inputs import order_of
 from settwister.estimator.one_hop import OneHopClassifier
 from settwister.functional.propagation import NORMALISATIONS
 from settwister.training.correct_and_smooth import Step, Steps
@@ -43,6 +45,8 @@ def write(model: Any, staging: Path) -> None:
         "steps": model.steps_.to_json(),
         "fitted": {name: getattr(model, name) for name in KEPT},
     }
+    if order := model._order if model._names is None else order_of(model._names):
+        content["order"] = order
     del content["feature_names"]  # the classifier inside has them
     (staging / "classifier").mkdir()
     one_hop_folder.write(model.estimator_, staging / "classifier")
@@ -71,7 +75,15 @@ def read(model_type: type[Any], folder: Path) -> Any:
             setattr(found, name, getattr(classifier, name))
     found.num_nodes_, found.validation_score_ = fields.given["num_nodes_"], score
     found.known_ = _known(folder / "known.safetensors", found.num_nodes_, len(found.classes_))
+    found._names, found._order = None, _order(content["order"], path) if "order" in content else None
     return found
+
+
+def _order(given: Any, path: Path) -> str:
+    """The checksum of the nodes' names; older folders have none."""
+    if not isinstance(given, str) or not re.fullmatch("[0-9a-f]{64}", given):
+        raise InputError(f"{path} has order={parts.shown(given)}, expected a checksum of the nodes' names")
+    return given
 
 
 def _steps(given: Any, path: Path) -> Steps:
