@@ -3,18 +3,21 @@
 import json
 import math
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from settwister import InputError, paper
 from settwister.cli.reproduce import _seeds
 from settwister.experiments import BUDGETS, TABLES, Cell, Row, RunStore, cells, plan, rows, run_missing
-from settwister.experiments.cells import PLUS, plus
+from settwister.experiments.cells import PLUS, TableCell, plus
+from settwister.experiments.nodes import NodeCell
 from settwister.experiments.render import LATEX_BOLD, MARKDOWN_BOLD, by_model, latex, lines, markdown
 from settwister.experiments.statistics import best, mean_std
 
@@ -73,6 +76,13 @@ def test_every_cell_has_a_plan_under_every_budget() -> None:
 
 CELL = Cell("integers", "deepsets", "variance")
 RUN = {"seed": 0, "test": 0.5, "seconds_per_epoch": 0.1, "parameters": 9481, "recipe": {"epochs": 3}}
+HUGE = 10**400
+
+
+def changed(cell: TableCell = CELL, **facts: Any) -> str:
+    """A run file of a cell with some facts that are others."""
+    said = {"format": 1, "table": cell.table, "model": cell.model, "task": cell.task}
+    return json.dumps(said | RUN | facts)
 
 
 def test_run_files_come_back_and_broken_ones_are_set_aside(tmp_path: Path) -> None:
@@ -84,28 +94,100 @@ def test_run_files_come_back_and_broken_ones_are_set_aside(tmp_path: Path) -> No
     assert content["test"] == 0.5
     assert {"settwister", "torch", "python", "peak_memory_mb"} <= set(content["machine"])
     path = store.path(CELL, 0)
-    short = ('{"format": 1, "test": 1.0}', json.dumps({"format": 1} | RUN | {"recipe": None}))
-    other = (json.dumps({"format": 1} | RUN | {"seed": 7}), json.dumps({"format": 1} | RUN | {"parameters": "many"}))
+    short = ('{"format": 1, "test": 1.0}', changed(recipe=None), changed(parameters="many"))
     reader = RunStore(tmp_path, "quick", only_read=True)
-    for broken in (path.read_text()[:40], "[]", "{}", '{"format": 0, "test": 1.0}', *short, *other):
+    for broken in (path.read_text()[:40], "[]", "{}", '{"format": 0, "test": 1.0}', *short):
         path.write_text(broken)
         assert reader.read(CELL, 0) is None
         assert path.read_text() == broken, "who only reads moves nothing"
         assert store.read(CELL, 0) is None
         assert not path.exists()
         assert path.with_suffix(".broken").read_text() == broken
-    assert (store.broken, reader.broken) == ([path.with_suffix(".broken")], [path])
+    assert (store.broken, reader.broken) == ({path.with_suffix(".broken"): "not whole"}, {path: "not whole"})
     path.write_text('{"format": 99, "test": 1.0}')
     with pytest.raises(InputError, match="a newer settwister wrote it"):
         store.read(CELL, 0)
     assert path.is_file()
 
 
+NODE = NodeCell("gcn", "cora")
+METRICS = {"accuracy": 80.0, "balanced_accuracy": 80, "macro_f1": 79.5}
+
+
+@pytest.mark.parametrize(
+    ("cell", "content"),
+    [
+        *((CELL, changed(test=test)) for test in (math.nan, math.inf, HUGE, True, None, "0.5")),
+        (CELL, changed().replace("0.5", "1e400")),
+        (CELL, '{"format": 1, "test": ' + "[" * 100_000 + "]" * 100_000 + "}"),
+        (CELL, changed(seconds_per_epoch=math.nan)),
+        (CELL, changed(seconds_per_epoch=-1)),
+        (CELL, changed(parameters=HUGE)),
+        (CELL, changed(epochs=2.5)),
+        (CELL, changed(seed=False)),
+        *((CELL, changed(curves=curves)) for curves in ([1.0], {"a": 1.0}, {"a": ["1.0"]}, {"a": [HUGE]}, None)),
+        *((NODE, changed(NODE, test=test)) for test in (5000, -1, 100.1, True)),
+        *((NODE, changed(NODE, trials=trials)) for trials in ("3", 3.0, -1, None, True)),
+        *((NODE, changed(NODE, test_metrics=given)) for given in (None, [80.0], {}, METRICS | {"macro_f1": "79"})),
+        *((NODE, changed(NODE, settings=given)) for given in (None, [1], {"rate": [1]})),
+    ],
+)
+def test_a_damaged_run_is_no_run(cell: TableCell, content: str, tmp_path: Path) -> None:
+    store = RunStore(tmp_path, "quick", only_read=True)
+    path = store.path(cell, 0)
+    path.parent.mkdir(parents=True)
+    path.write_text(content)
+    assert store.read(cell, 0) is None
+    assert store.broken == {path: "not whole"}
+
+
+@pytest.mark.parametrize(
+    ("cell", "facts"),
+    [
+        (CELL, dict(test=-3, curves={"validation_score": [math.nan, 1, 0.5]})),
+        (NODE, dict(test=100, trials=0, test_metrics=METRICS, settings={"norm": None, "rate": 0.1}, curves={})),
+    ],
+)
+def test_a_whole_run_is_read(cell: TableCell, facts: dict[str, Any], tmp_path: Path) -> None:
+    store = RunStore(tmp_path, "quick")
+    store.write(cell, 0, RUN | facts)
+    assert store.read(cell, 0) is not None
+
+
+@pytest.mark.parametrize(
+    "said", [dict(table="images"), dict(model="janossy_2ary"), dict(task="range"), dict(seed=7), dict(task=["range"])]
+)
+def test_a_run_of_another_place_is_no_run(said: dict[str, Any], tmp_path: Path) -> None:
+    store = RunStore(tmp_path, "quick")
+    path = store.path(CELL, 0)
+    path.parent.mkdir(parents=True)
+    path.write_text(changed(**said))
+    assert store.read(CELL, 0) is None
+    assert list(store.broken) == [path.with_suffix(".broken")]
+
+
+def test_what_stands_where_a_run_belongs_is_named_before_training(tmp_path: Path) -> None:
+    store, reader = RunStore(tmp_path, "quick"), RunStore(tmp_path, "quick", only_read=True)
+    for path, what in ((store.path(CELL, 3), "a folder"), (store.path(CELL, 3).parent, "a file")):
+        if what == "a folder":
+            path.mkdir(parents=True)
+        else:
+            path.parent.mkdir(parents=True)
+            path.write_text("precious")
+        with pytest.raises(InputError, match=f"{path.name} is {what}, so no run can be written there: move it away"):
+            run_missing([CELL], store, "smoke", seeds=[0, 3])
+        assert not store.path(CELL, 0).exists()
+        assert reader.read(CELL, 3) is None
+        assert reader.broken.pop(path) == what
+        shutil.rmtree(tmp_path / "quick")
+
+
 def test_the_same_problem_under_two_names_is_one_file(tmp_path: Path) -> None:
     store = RunStore(tmp_path, "quick")
-    assert store.path(Cell("integers", "deepsets", "maxmin"), 1) == store.path(
-        Cell("maxmin_length", "deepsets", "n10"), 1
-    )
+    one, other = Cell("integers", "deepsets", "maxmin"), Cell("maxmin_length", "deepsets", "n10")
+    assert store.path(one, 1) == store.path(other, 1)
+    store.write(one, 1, RUN | {"seed": 1})
+    assert store.read(other, 1) == store.read(one, 1) is not None
     assert RunStore(tmp_path, "quick", "holdout").path(CELL, 0) != store.path(CELL, 0)
 
 

@@ -89,9 +89,8 @@ class Cell:
 
     @property
     def home(self) -> tuple[str, str]:
-        """The table and task whose runs these are: ours is GELU throughout, so its row with ReLU is the same row."""
-        same = SAME | SAME_PLUS if self.model == PLUS else SAME
-        return same.get((self.table, self.task), (self.table, self.task))
+        """The table and task whose runs these are."""
+        return home(self.table, self.model, self.task)
 
     def published(self) -> dict[str, float] | None:
         """The paper's mean and std; None for a model that it lacks."""
@@ -112,6 +111,12 @@ class Cell:
         s = setting(self.table, self.task)
         width = s.pair_in_dim if self.model == "janossy_2ary" else s.in_dim
         return IntegerTask(self.target, self.length, width=width, **options)
+
+
+def home(table: str, model: str, task: str) -> tuple[str, str]:
+    """The table and task whose runs a cell has: ours is GELU throughout, so its row with ReLU is the same row."""
+    same = SAME | SAME_PLUS if model == PLUS else SAME
+    return same.get((table, task), (table, task))
 
 
 def plus(table: str, task: str) -> SetTwister:

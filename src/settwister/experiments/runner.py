@@ -20,10 +20,15 @@ Tell = Callable[[Cell, int, int, str], None]
 
 @dataclass(frozen=True)
 class Row:
-    """A cell's runs beside the paper's number."""
+    """A cell's runs beside the paper's number.
+
+    Args:
+        left_out: seeds of runs that are there, but have other settings than these.
+    """
 
     cell: TableCell
     runs: list[dict[str, Any]] = field(repr=False)
+    left_out: list[int] = field(default_factory=list)
 
     @property
     def scores(self) -> list[float]:
@@ -76,7 +81,8 @@ def run_missing(
         image_options: further options of :class:`~settwister.tasks.ImageTask`.
         tell: called with the cell, epochs done, epochs in all, and a note for people.
     """
-    store.check_writable()
+    cells = list(cells)
+    store.check_writable((cell, seed) for cell in cells for seed in seeds_of(plan(cell, budget), seeds))
     for cell in cells:
         planned = plan(cell, budget, epochs)
         missing = [seed for seed in seeds_of(planned, seeds) if store.read(cell, seed) is None]
