@@ -115,13 +115,20 @@ def test_a_search_without_an_end_is_refused(graph: Example, limits: dict[str, An
 
 
 @pytest.mark.parametrize(
-    "content", ["", "{", "{}", "[1]", '[{"settings": {}}]', '[{"settings": [], "validation": 1.0}]']
+    "content",
+    [
+        *("", "{", "{}", "[1]", '[{"settings": {}}]', '[{"settings": [], "validation": 1.0}]'),
+        *(f'[{{"settings": {{}}, "validation": {score}}}]' for score in ("NaN", "Infinity", "1e400", "true", '"0.5"')),
+        *(f'[{{"settings": {{}}, "validation": 0.5, "reached": {given}}}]' for given in ("5", "[0.5]", '{"50": NaN}')),
+        *(f'[{{"settings": {{}}, "validation": 0.5, "further": {given}}}]' for given in ("5", '["0.5"]', "[NaN]")),
+        "[" * 100_000 + "]" * 100_000,
+    ],
 )
 def test_a_broken_file_of_trials_is_refused(graph: Example, tmp_path: Path, content: str) -> None:
     path = tmp_path / "trials.json"
     path.write_text(content)
     message = refusal(lambda: tiny().tune(graph.X, graph.some, graph.edges, trials=1, storage=path))
-    assert "trials.json" in message
+    assert "trials.json is not a list of trials" in message
     assert path.read_text() == content
 
 

@@ -229,17 +229,45 @@ def _write(path: Path | None, trials: list[Trial]) -> None:
 
 def read_trials(path: Path | None) -> list[Trial]:
     """The trials that a file holds; none where it is not there."""
-    if path is None or not path.is_file():
+    if path is None or not path.exists():
         return []
     try:
-        found, listed = [], json.loads(path.read_text(encoding="utf-8"))
+        listed = json.loads(path.read_text(encoding="utf-8"))
         if not isinstance(listed, list):
             raise ValueError(f"it holds a {type(listed).__name__}")
-        for content in listed:
-            settings, score = content.pop("settings"), content.pop("validation")
-            if not isinstance(settings, dict) or not isinstance(score, float | None):
-                raise ValueError("a trial lacks its settings or its score")
-            found.append(Trial(settings, score, content))
+        return [_read(content) for content in listed]
+    except RecursionError:
+        reason = "it is nested too deep"
     except (ValueError, KeyError, TypeError, AttributeError, OSError) as error:
-        raise InputError(f"{path} is not a list of trials ({error}): remove it, and the search begins anew") from error
-    return found
+        reason = str(error)
+    raise InputError(f"{path} is not a list of trials ({reason}): remove it, and the search begins anew")
+
+
+def _read(content: dict[str, Any]) -> Trial:
+    settings, score = content.pop("settings"), content.pop("validation")
+    if not isinstance(settings, dict) or not (score is None or _is_score(score)):
+        raise ValueError("a trial lacks its settings or its score")
+    reached, further = content.get("reached", {}), content.get("further", [])
+    if not isinstance(reached, dict) or not isinstance(further, list):
+        raise ValueError("a trial's further scores are not listed")
+    if not all(map(_is_score, (*reached.values(), *further))):
+        raise ValueError("a trial's further scores are not all numbers")
+    return Trial(settings, score, content)
+
+
+def _is_score(given: Any) -> bool:
+    return isinstance(given, float) and math.isfinite(given)
+
+
+def lies_in(settings: Settings, space: Space) -> bool:
+    """Whether these are settings that a search of the space may find."""
+    if settings.keys() != space.keys():
+        return False
+    for name, options in space.items():
+        value = settings[name]
+        if isinstance(options, Log):
+            if not (isinstance(value, float) and options.low <= value <= options.high):
+                return False
+        elif not any(type(value) is type(one) and value == one for one in options):
+            return False
+    return True
