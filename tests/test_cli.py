@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from commands import settwister
+from settwister.cli import reproduce
 from settwister.paper.cost import Count
 
 
@@ -55,8 +57,6 @@ def test_what_a_terminal_cannot_show_is_escaped(monkeypatch: pytest.MonkeyPatch,
 
 def test_reproduce_exits_with_1_when_a_number_differs(monkeypatch: pytest.MonkeyPatch) -> None:
     import typer
-
-    from settwister.cli import reproduce
 
     monkeypatch.setitem(reproduce.COUNTED, "parameters", lambda: [Count("deepsets", "images", 1, 2)])
     with pytest.raises(typer.Exit) as caught:
@@ -112,6 +112,19 @@ def test_the_command_line_starts_without_what_takes_long_to_import() -> None:
     heavy = "{'sklearn', 'scipy.stats', 'pandas', 'polars', 'skrub', 'matplotlib', 'optuna', 'torch_geometric'}"
     code = f"import sys, settwister.cli as _; print(sorted({heavy} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+@pytest.mark.parametrize("which", [signal.SIGINT, signal.SIGTERM])
+def test_whoever_interrupts_is_told_what_became_of_it(
+    which: signal.Signals, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = signal.getsignal(signal.SIGTERM)
+    monkeypatch.setattr(reproduce, "load_digits", lambda folder: signal.raise_signal(which))
+    try:
+        assert settwister("reproduce", "images") == 128 + which
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert capsys.readouterr().err.strip().endswith("settwister: interrupted; what was finished is kept")
 
 
 def test_version() -> None:

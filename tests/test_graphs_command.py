@@ -138,8 +138,11 @@ def test_the_command_names_the_published_file_that_is_broken(
     write, file = BREAKING[name]
     write(tmp_path)
     code, out, err = run(capsys, monkeypatch, "--data-dir", str(tmp_path), "--json")
-    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert (code, err.count("\n")) == (2, 1)
     assert err.startswith(f"settwister: {tmp_path / file}")
+    row = next(row for row in json.loads(out)["rows"] if row["graph"] == name)
+    assert err == f"settwister: {row['broken']}\n"
+    assert "nodes" not in row
 
 
 def test_files_that_are_not_the_published_ones_are_named(
@@ -166,14 +169,17 @@ def test_the_command_fetches_what_is_named(
     assert err.startswith("settwister: graph is 'karate', expected one of 'cora'")
 
 
-def test_the_command_exits_with_2_on_a_broken_graph(
+def test_a_broken_graph_does_not_hide_the_others(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = write_npz(tmp_path, "cora", few_arrays())
+    path, whole = write_npz(tmp_path, "cora", few_arrays()), write_npz(tmp_path, "pubmed", few_arrays())
     path.write_bytes(b"PK")
     code, out, err = run(capsys, monkeypatch, "--data-dir", str(tmp_path))
-    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert (code, err.count("\n")) == (2, 1)
     assert err.startswith(f"settwister: {path} cannot be read")
+    assert f"cora: {path} (cannot be read)\n" in out
+    assert f"pubmed: {whole}\n" in out
+    assert "1 public" in out
 
 
 def test_the_command_has_an_example(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -37,7 +37,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
     "bench": bench.bench,
     "datasets": datasets.datasets,
 }
-INTERRUPTED = 128 + signal.SIGINT  # how typer ends after Ctrl-C
+INTERRUPTED = (128 + signal.SIGINT, 128 + signal.SIGTERM)  # the first is how typer ends after Ctrl-C
 TRAINING = ("demo", "fit", "compare", "reproduce")
 for name, command in COMMANDS.items():
     # Lines of one paragraph are joined: the terminal's width decides where they break, not the source's.
@@ -75,6 +75,6 @@ def main() -> None:
         print(f"settwister: {error}", file=sys.stderr)
         sys.exit(2)
     except SystemExit as end:
-        if end.code == INTERRUPTED:
+        if end.code in INTERRUPTED:
             print("settwister: interrupted; what was finished is kept", file=sys.stderr)
         raise

@@ -1,5 +1,6 @@
 """``settwister datasets``: the paper's graphs, what is there of them, and how to get the rest."""
 
+import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,6 +13,7 @@ from torch import Tensor
 
 from settwister import paper
 from settwister.cli.output import JsonOption, print_rows, print_table, progress
+from settwister.errors import InputError
 from settwister.graphs import GRAPHS, Graph, available, load
 from settwister.graphs.registry import how_to_get, other_than_published
 
@@ -34,6 +36,8 @@ def datasets(
     Edges are counted once for both directions, without loops; given are those of the files, where some are repeated.
     The degree is the median, the density the share of features that are not 0.
 
+    One that cannot be read does not keep the others from being listed; the exit code is then 2.
+
     Example: [cyan]settwister datasets --download cora[/]
     """
     for name in download or []:
@@ -48,13 +52,25 @@ def datasets(
         if source is None:
             row |= {"source": None, "how": how_to_get(name)}
         else:
-            row |= {"source": str(source), "other_files": other_than_published(name, source)}
-            row |= statistics(load(name, data_dir))
+            row |= {"source": str(source)} | _read(name, source, data_dir)
         rows.append(row)
     if as_json:
         print_rows(rows)
-        return
-    _print(rows)
+    else:
+        _print(rows)
+    broken = [row["broken"] for row in rows if "broken" in row]
+    for sentence in broken:
+        print(f"settwister: {sentence}", file=sys.stderr)
+    if broken:
+        raise typer.Exit(2)
+
+
+def _read(name: str, source: Path, data_dir: Path | None) -> dict[str, Any]:
+    """What is said of a graph that is there; where it cannot be read, why not."""
+    try:
+        return {"other_files": other_than_published(name, source)} | statistics(load(name, data_dir))
+    except (InputError, OSError) as error:
+        return {"broken": str(error)}
 
 
 def statistics(graph: Graph) -> dict[str, Any]:
@@ -100,7 +116,7 @@ def _print(rows: list[dict[str, Any]]) -> None:
         ("  least", [_degree(row, "min") for row in rows]),
         ("  most", [_degree(row, "max") for row in rows]),
         ("features", [_number(row, "features") for row in rows]),
-        ("density", [f"{row['density']:.2%}" if row["source"] else "–" for row in rows]),
+        ("density", [f"{row['density']:.2%}" if "density" in row else "–" for row in rows]),
         ("splits", ["\n".join(f"{n} {name}" for name, n in row.get("splits", {}).items()) or "–" for row in rows]),
     ]
     print_table(
@@ -111,14 +127,16 @@ def _print(rows: list[dict[str, Any]]) -> None:
     console = Console(soft_wrap=True, highlight=False)
     for row in rows:
         where = escape(row["source"]) if row["source"] else f"[yellow]not there[/]: {escape(row['how'])}"
+        if "broken" in row:
+            where += " [red](cannot be read)[/]"
         if row.get("other_files"):
             where += f" [yellow]({', '.join(row['other_files'])}: other than published)[/]"
         console.print(f"{row['graph']}: {where}")
 
 
 def _number(row: dict[str, Any], key: str) -> str:
-    return f"{row[key]:,}" if row["source"] else "–"
+    return f"{row[key]:,}" if key in row else "–"
 
 
 def _degree(row: dict[str, Any], key: str) -> str:
-    return f"{row['degree'][key]:,g}" if row["source"] else "–"
+    return f"{row['degree'][key]:,g}" if "degree" in row else "–"
