@@ -10,6 +10,7 @@ import pytest
 
 from commands import settwister
 from example_cora import NODES
+from graph_files import few_arrays, write_npz
 from settwister.experiments.nodes import protocol as protocol_module
 from settwister.experiments.nodes.methods import METHODS
 from settwister.experiments.nodes.protocol import split_of
@@ -30,7 +31,7 @@ def test_splits_that_came_with_a_graph(data: Path, tmp_path: Path, capsys: pytes
     with np.load(path) as content:
         np.savez(path, **dict(content), **masks)
     graph = load("cora", data)
-    assert split_of(graph, 5, "geom") is graph.splits["geom"][0]
+    assert split_of(graph, 5, "geom") is graph.splits["geom"][0], "of a single split a seed is an initialisation"
     assert len(split_of(graph, 5).test) == NODES // 5
     assert settwister(*asked, *places, "geom") == 0
     assert settwister("reproduce", "integers", "--splits", "geom") == 2
@@ -60,6 +61,101 @@ def test_reproduce_nodes(data: Path, tmp_path: Path, capsys: pytest.CaptureFixtu
     assert "of 1 runs" not in printed, "a smoke run is one run"
     assert settwister(*asked, *places, "--seeds", "0-1", "--stored", "--markdown") == 0
     assert "(88.39), 1 of 2 runs |" in capsys.readouterr().out
+
+
+def test_a_table_says_what_it_is_of(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    asked = ["reproduce", "nodes", "--models", "gcn,gcn_crossed", "--seeds", "0", "--data-dir", str(data)]
+    places = ["--runs", str(tmp_path / "runs"), "--html", str(tmp_path / "page.html")]
+    assert settwister(*asked, *places, "--protocol", "tuned", "--trials", "1", "--epochs", "3", "--json") == 0
+    plain, crossed = json.loads(capsys.readouterr().out)["rows"]
+    run = json.loads((tmp_path / "runs/tuned-3-epochs/nodes/gcn/cora/seed-0.json").read_text())
+    said = {"protocol": "tuned", "smoke": False, "splits": None, "given_epochs": 3, "trials": 1}
+    assert plain.items() >= (said | {"settings": run["settings"], "learns_from_validation": False}).items()
+    assert crossed.items() >= (said | {"learns_from_validation": True}).items()
+    assert "; protocol tuned, at most 3 epochs; in parentheses" in (tmp_path / "page.html").read_text()
+    for form in ("--markdown", "--latex", "--stored"):
+        given = ["--protocol", "tuned", "--epochs", "3", form]
+        assert settwister(*asked, *places, *given) == 0
+        assert "; protocol tuned, at most 3 epochs; in parentheses" in " ".join(capsys.readouterr().out.split())
+    assert settwister(*asked, *places, "--budget", "smoke", "--markdown") == 0
+    assert "; protocol quick, budget smoke; in parentheses" in capsys.readouterr().out
+
+
+def test_runs_that_are_not_counted_are_told_of(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Those with other settings once per cell; damaged ones, of another place, and folders each."""
+    asked = [
+        "reproduce",
+        "nodes",
+        "--models",
+        "mlp",
+        "--tasks",
+        "cora",
+        "--epochs",
+        "1",
+        "--runs",
+        str(tmp_path / "runs"),
+    ]
+    assert settwister(*asked, "--data-dir", str(data), "--seeds", "0-6") == 0
+    capsys.readouterr()
+    folder = tmp_path / "runs/quick-1-epochs/nodes/mlp/cora"
+    paths = [folder / f"seed-{seed}.json" for seed in range(7)]
+    whole = json.loads(paths[0].read_text())
+    for seed in (1, 2):
+        other = whole | {"seed": seed, "settings": whole["settings"] | {"width": 8}}
+        paths[seed].write_text(json.dumps(other))
+    paths[3].write_text(json.dumps(whole | {"seed": 3, "model": "gcn"}))
+    paths[4].write_text(json.dumps(whole | {"seed": 4, "test": 5000}))
+    paths[5].unlink()
+    paths[5].mkdir()
+    assert settwister(*asked, "--seeds", "0-6", "--stored", "--json", "--html", str(tmp_path / "page.html")) == 0
+    out = capsys.readouterr()
+    assert json.loads(out.out)["rows"][0]["seeds"] == [0, 6]
+    assert out.err.splitlines() == [
+        f"settwister: of the run files {paths[3]} is of another method, graph, table or seed, so it is left out",
+        f"settwister: of the run files {paths[4]} is not whole, so it is left out",
+        f"settwister: of the run files {paths[5]} is a folder, so it is left out",
+        "settwister: of mlp on cora the runs of seeds 1, 2 have other settings than the one of the most trials, so "
+        "they are left out",
+    ]
+    assert settwister(*asked, "--data-dir", str(data), "--seeds", "5-7") == 2
+    assert f"{paths[5]} is a folder, so no run can be written there: move it away" in capsys.readouterr().err
+    assert not (folder / "seed-7.json").exists(), "nothing was trained"
+
+
+def test_without_any_graph_there_is_no_table(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = ["reproduce", "nodes", "--models", "mlp", "--runs", str(tmp_path / "runs")]
+    (tmp_path / "empty").mkdir()
+    advice = "name the one that has them with --data-dir or SETTWISTER_DATA; settwister datasets says how to get them"
+    assert settwister(*asked, "--data-dir", str(tmp_path / "empty")) == 2
+    out = capsys.readouterr()
+    assert (out.out, out.err) == ("", f"settwister: {tmp_path / 'empty'} has none of the graphs: {advice}\n")
+    monkeypatch.delenv("SETTWISTER_DATA", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "empty"))
+    assert settwister(*asked) == 2
+    assert capsys.readouterr().err == f"settwister: there is no data directory: {advice}\n"
+    assert settwister(*asked, "--data-dir", str(data), "--splits", "geom") == 2
+    assert "no graph of those there has geom splits: leave --splits out" in capsys.readouterr().err
+    assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize("more", [[], ["--splits", "public"]])
+def test_a_graph_that_cannot_be_read_does_not_keep_the_others_from_being_run(
+    more: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    damaged = write_npz(tmp_path, "cora", few_arrays())
+    damaged.write_bytes(b"PK")
+    write_npz(tmp_path, "pubmed", few_arrays())
+    asked = ["reproduce", "nodes", "--budget", "smoke", "--models", "mlp,label_propagation", "--runs", str(tmp_path)]
+    assert settwister(*asked, "--data-dir", str(tmp_path), *more, "--json") == 2
+    out = capsys.readouterr()
+    assert [(row["model"], row["task"]) for row in json.loads(out.out)["rows"]] == [
+        ("mlp", "pubmed"), ("label_propagation", "pubmed")
+    ]  # fmt: skip
+    _, first, last = out.err.splitlines()
+    assert first.startswith(f"settwister: {damaged} cannot be read")
+    assert last == "settwister: all was run but for 1 that came to nothing, cora, which cannot be read"
 
 
 def test_what_diverges_does_not_hide_the_rest(
@@ -128,6 +224,10 @@ def test_what_is_stored_is_shown_without_data_or_training(
         (["--seeds", "0-99999999"], "holds at most 1,000"),
         (["--models", "set_twister_m0_k2"], "unknown method 'set_twister_m0_k2'"),
         (["--protocol", "luck"], "protocol is 'luck', expected one of 'quick', 'paper', 'tuned'"),
+        (["--holdout-digits"], "--holdout-digits is True for nodes, expected none: it is for tables of images alone"),
+        (["--stored", "--protocol", "paper", "--trials", "3"], "--trials is 3 for --stored, expected none"),
+        (["--models", "mlp,set_twister_m9_k9"], "method 'set_twister_m9_k9' has 387,420,489 products of sums"),
+        (["--models", "set_twister_m9_k9_cs"], "expected at most 33,554,432: choose a smaller M or k"),
     ],
 )
 def test_bad_requests_are_named(

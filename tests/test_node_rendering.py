@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from settwister.experiments.nodes import NodeCell
+from settwister.experiments.nodes import NodeCell, Terms
 from settwister.experiments.nodes.rendering import by_labels_used, node_table, settings_tried
 from settwister.experiments.runner import Row
 
@@ -43,11 +43,13 @@ def test_effort_stands_beside_the_table() -> None:
 
 def test_who_learns_from_validation_labels_stands_apart() -> None:
     crossed = row("gcn_crossed", "cora", 89.0, 90.0)
-    (first, plain), (second, apart) = by_labels_used([*ROWS, crossed])
+    terms = Terms("tuned", splits="geom", epochs=7)
+    (first, plain), (second, apart) = by_labels_used([*ROWS, crossed], terms)
+    assert "; protocol tuned, geom splits, at most 7 epochs; in parentheses" in first
     assert plain == ROWS
     assert apart == [crossed]
     assert second == f"{first}: methods that learn from validation labels, too"
-    assert [rows for _, rows in by_labels_used([crossed])] == [[crossed]]
+    assert [rows for _, rows in by_labels_used([crossed], terms)] == [[crossed]]
 
 
 def test_a_cell_says_how_many_of_its_runs_are_there() -> None:

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from example_cora import proposed
-from settwister.errors import DivergedError, InputError
+from settwister.errors import InputError, UnfinishedError
 from settwister.experiments import RunStore
 from settwister.experiments.nodes import METHODS, NodeCell, node_cells, node_rows, run_missing_nodes
 from settwister.experiments.nodes import judging as judging_module
@@ -149,7 +149,9 @@ def test_a_method_of_which_no_settings_train_is_named_and_the_others_are_made(
         methods_module.METHODS, "gcn", replace(METHODS["gcn"], grid=dict(layers=(2,), width=(8,), rate=(1e30,)))
     )
     store, cells = RunStore(tmp_path / "runs", "paper"), node_cells(["gcn", "label_propagation"], ["cora"])
-    with pytest.raises(DivergedError, match="1 that came to nothing, gcn on cora: none of 2 settings could be trained"):
+    with pytest.raises(
+        UnfinishedError, match="1 that came to nothing, gcn on cora: none of 2 settings could be trained"
+    ):
         run_missing_nodes(cells, store, "paper", data_dir=data, seeds=[0], epochs=3)
     assert [row.cell.model for row in node_rows(cells, store)] == ["label_propagation"]
 
@@ -227,6 +229,46 @@ def test_a_tuned_search_resumes_to_the_same_settings(
     assert found["whole"][0].items() >= METHODS["deepsets"].defaults.items()
     assert found["whole"][5] in found["whole"][:5]
     assert all(0.001 <= settings["rate"] <= 0.03 for settings in found["whole"])
+
+
+@pytest.mark.parametrize(
+    "settings", [dict(scaling="magic"), dict(rate="fast"), dict(width=-5), dict(dropout=7.0), dict(average=False)]
+)
+def test_settings_that_no_search_proposes_are_not_run(settings: dict[str, Any], data: Path, tmp_path: Path) -> None:
+    """A file with as many trials as are asked for is the search, so what is in it is looked at."""
+    store, cell = RunStore(tmp_path / "runs", "tuned"), NodeCell("mlp", "cora")
+    path = store.search_file(cell)
+    path.parent.mkdir(parents=True)
+    first = METHODS["mlp"].starts("cora")[0]
+    path.write_text(json.dumps([{"settings": first | settings, "validation": 0.9}]))
+    with pytest.raises(InputError, match=r"search\.json holds trials of something else: remove it"):
+        run_missing_nodes([cell], store, "tuned", data_dir=data, seeds=[0], epochs=1, trials=1)
+    path.write_text(json.dumps([{"settings": first, "validation": 0.9}]))
+    run_missing_nodes([cell], store, "tuned", data_dir=data, seeds=[0], epochs=1, trials=1)
+
+
+def test_the_folder_of_a_base_is_looked_at_before_training(data: Path, tmp_path: Path) -> None:
+    store, cell = RunStore(tmp_path / "runs", "tuned"), NodeCell("mlp_cs", "cora")
+    below = store.search_file(NodeCell("mlp", "cora")).parent
+    below.parent.mkdir(parents=True)
+    below.write_text("precious")
+    with pytest.raises(InputError, match=f"{below} is a file, so no run can be written there"):
+        run_missing_nodes([cell], store, "tuned", data_dir=data, seeds=[0], epochs=1, trials=1)
+    below.unlink()
+    store.search_file(NodeCell("mlp", "cora")).mkdir(parents=True)
+    with pytest.raises(InputError, match=r"search\.json is not a list of trials .*Is a directory"):
+        run_missing_nodes([cell], store, "tuned", data_dir=data, seeds=[0], epochs=1, trials=1)
+
+
+def test_a_seed_beyond_the_splits_that_were_asked_for_is_refused(data: Path) -> None:
+    """Those that are prescribed may come again, from another initialisation."""
+    graph = load("cora", data)
+    ten = [split_of(graph, seed) for seed in range(10)]
+    several = replace(graph, splits={"geom": ten, "official": ten})
+    assert split_of(several, 9, "geom") is ten[9]
+    with pytest.raises(InputError, match="seed 10 is beyond the 10 geom splits of cora, expected 0 to 9"):
+        split_of(several, 10, "geom")
+    assert split_of(several, 13) is ten[3]
 
 
 def test_splits_belong_to_runs(data: Path) -> None:

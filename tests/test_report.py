@@ -11,6 +11,7 @@ import pytest
 
 from settwister.errors import InputError
 from settwister.evaluation import degree_histogram, evaluate, wilson_interval
+from settwister.experiments.nodes import Terms
 from settwister.experiments.page import table_page
 from settwister.files import check_page
 from settwister.report import (
@@ -127,7 +128,7 @@ def rows_with_curves() -> list[object]:
 
 
 def test_the_page_of_a_table() -> None:
-    text = table_page(rows_with_curves())
+    text = table_page(rows_with_curves(), Terms("quick"))
     check(text)
     assert "<strong>0.210(0.010)</strong>" in text
     assert text.count("<polyline") == 2

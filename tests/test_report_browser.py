@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from settwister.experiments.nodes import Terms
 from settwister.experiments.page import table_page
 from settwister.report import classifier_page
 from test_report import made_up, rows_with_curves
@@ -135,7 +136,7 @@ def test_a_classifier_in_dark(browser: Browser) -> None:
         classifier_page(made_up([f"class {i} of many" for i in range(40)])),
         classifier_page(made_up(LONG, test=25)),
         classifier_page(made_up(["0", "1"])),
-        table_page(rows_with_curves()),
+        table_page(rows_with_curves(), Terms("quick")),
     ],
     ids=["seven classes", "forty classes", "long names and few nodes", "two classes", "a table of the paper"],
 )

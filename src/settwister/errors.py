@@ -15,6 +15,10 @@ class DivergedError(InputError):
     """A training whose loss is no longer a number."""
 
 
+class UnfinishedError(InputError):
+    """Some of what was asked for came to nothing; the rest was done."""
+
+
 def reason(error: BaseException) -> str:
     r"""Another library's message in one line, without what a terminal would take for commands.
 

@@ -14,11 +14,21 @@ from rich.text import Text
 from settwister import paper
 from settwister._checks import choice
 from settwister.cli.output import JsonOption, listed, print_rows, print_table, progress
-from settwister.errors import DivergedError, InputError
+from settwister.errors import InputError, UnfinishedError
 from settwister.experiments import BUDGETS, TABLES, Cell, Row, RunStore, cells, rows, run_missing
 from settwister.experiments.cells import TableCell
-from settwister.experiments.nodes import ON_TOP, PROTOCOLS, SPLITS, absent, node_cells, node_rows, run_missing_nodes
-from settwister.experiments.nodes.rendering import by_labels_used, node_table, settings_tried
+from settwister.experiments.nodes import (
+    ON_TOP,
+    PROTOCOLS,
+    SPLITS,
+    NodeCell,
+    Terms,
+    absent,
+    node_cells,
+    node_rows,
+    run_missing_nodes,
+)
+from settwister.experiments.nodes.rendering import by_labels_used, node_row, node_table, settings_tried
 from settwister.experiments.page import table_page
 from settwister.experiments.render import (
     LATEX_BOLD,
@@ -32,6 +42,7 @@ from settwister.experiments.render import (
 )
 from settwister.files import check_page, new_file
 from settwister.graphs import load
+from settwister.graphs.registry import no_graphs
 from settwister.paper.cost import Count
 from settwister.tasks import load_digits
 
@@ -40,6 +51,7 @@ COUNTED: dict[str, Callable[[], list[Count]]] = {
     "figure1_cost": paper.figure1_counts,
 }
 MOST_SEEDS = 1000
+SMOKE_EPOCHS = 2
 KNOWN = (*COUNTED, *TABLES, "nodes", "all")
 
 
@@ -114,12 +126,18 @@ def reproduce(
     choice("budget", budget, BUDGETS)
     if name not in ("nodes", "all"):
         _expect_none(name, "it is for nodes alone", protocol=protocol, trials=trials, splits=splits)
+    if name != "all" and not name.startswith("images"):
+        _expect_none(name, "it is for tables of images alone", holdout_digits=holdout_digits or None)
+    if stored:
+        _expect_none("--stored", "nothing is searched then", trials=trials)
     if name in COUNTED:
         given = {"models": models, "tasks": tasks, "seeds": seeds, "epochs": epochs, "html": html}
         _expect_none(name, "nothing is trained there", **given)
     if as_markdown + as_latex + as_json > 1:
         raise InputError("more than one of --markdown, --latex and --json was given, expected one form to print")
     protocol = choice("protocol", protocol or ("paper" if budget == "paper" else "quick"), PROTOCOLS)
+    if splits is not None:
+        choice("splits", splits, SPLITS)
     if trials is not None and protocol == "quick":
         raise InputError(f"--trials is {trials} under protocol quick, expected none: nothing is searched there")
     counted = [table for table in COUNTED if name in (table, "all")]
@@ -131,6 +149,7 @@ def reproduce(
     if html is not None:
         check_page(html)
     found: list[Row] = []
+    terms = Terms(protocol, budget == "smoke", splits, epochs)
     came_to_nothing = None
     for images in (False, True):
         if some := [cell for cell in chosen if cell.images == images]:
@@ -142,10 +161,17 @@ def reproduce(
             _say_broken(store)
     if name in ("nodes", "all"):
         trained.append("nodes")
-        of_nodes, came_to_nothing = _nodes(
-            runs, budget, protocol, listed(models), listed(tasks), node_seeds, epochs, trials, splits, data_dir, stored
-        )
-        found += of_nodes
+        store = RunStore(runs, *terms.folder(), only_read=stored)
+        of_nodes = node_cells(listed(models), listed(tasks))
+        if not stored:
+            of_nodes, came_to_nothing = _train_nodes(
+                of_nodes, store, terms, node_seeds, trials, data_dir, all_graphs=tasks is None
+            )
+        found += (node_found := node_rows(of_nodes, store, node_seeds))
+        _say_broken(store)
+        _say_left_out(node_found)
+    if came_to_nothing is not None and not found and not counted:
+        raise came_to_nothing
     if stored and trained and not found:
         raise InputError(
             f"{runs} holds no such run of {name}: name the folder of runs with --runs, or leave --stored out, and what "
@@ -153,11 +179,14 @@ def reproduce(
         )
     if html is not None:
         with new_file(html) as staging:
-            staging.write_text(table_page(found), encoding="utf-8")
+            staging.write_text(table_page(found, terms), encoding="utf-8")
     counts = {t: COUNTED[t]() for t in counted}
     if as_json:
         every: list[tuple[str, dict[str, Any]]] = [(t, count.as_row()) for t in counted for count in counts[t]]
-        every += [(row.cell.table, row.as_row()) for row in found]
+        every += [
+            ("nodes", node_row(row, terms)) if row.cell.table == "nodes" else (row.cell.table, row.as_row())
+            for row in found
+        ]
         # Only among rows of several tables does each say which one it is of.
         print_rows({"table": t} | row if name == "all" else row for t, row in every)
     else:
@@ -168,7 +197,7 @@ def reproduce(
             of_table = [row for row in found if row.cell.table == t]
             if t == "nodes":
                 below = "\n[dim]({})[/]" if style == TERMINAL_BOLD else " ({})"
-                for heading, some_rows in by_labels_used(of_table):
+                for heading, some_rows in by_labels_used(of_table, terms):
                     _print(heading, *node_table(some_rows, style, below, wanted_runs), style)
                 if tried := settings_tried(of_table, protocol):
                     print(f"% {tried}" if style == LATEX_BOLD else tried)
@@ -184,9 +213,7 @@ def _digits(data_dir: Path | None, holdout: bool, stored: bool) -> list[str]:
     """What sets runs on images apart: whose digits they are, where not MNIST's, and which of them are for testing."""
     whose = "mnist" if stored else load_digits(data_dir).name
     if whose != "mnist":
-        print(
-            "settwister: no MNIST was found, so scikit-learn's 8×8 digits, enlarged, stand in for it", file=sys.stderr
-        )
+        _say("no MNIST was found, so scikit-learn's 8×8 digits, enlarged, stand in for it")
     return [*([] if whose == "mnist" else [f"{whose}-digits"]), *(["holdout"] if holdout else [])]
 
 
@@ -209,74 +236,83 @@ def _train(
         run_missing(chosen, store, budget, seeds=seeds, epochs=epochs, image_options=images, tell=tell)
 
 
-def _nodes(
-    runs: Path,
-    budget: str,
-    protocol: str,
-    models: list[str] | None,
-    graphs: list[str] | None,
+def _train_nodes(
+    chosen: list[NodeCell],
+    store: RunStore,
+    terms: Terms,
     seeds: list[int] | None,
-    epochs: int | None,
     trials: int | None,
-    splits: str | None,
     data_dir: Path | None,
-    stored: bool,
-) -> tuple[list[Row], DivergedError | None]:
-    """Train what is missing of the node table on the graphs that are there, and gather what was found.
+    *,
+    all_graphs: bool,
+) -> tuple[list[NodeCell], InputError | None]:
+    """Train what is missing of the node table on the graphs that are there: their cells, and what came to nothing.
 
-    What diverged does not keep the rest from being shown.
+    What came to nothing does not keep the rest from being shown.
     """
-    budgets = ["smoke", protocol] if budget == "smoke" else [protocol]
-    if splits is not None:
-        choice("splits", splits, SPLITS)
-    variants = [*([f"{splits}-splits"] if splits else []), *_other_epochs(epochs)]
-    store = RunStore(runs, *budgets, *variants, only_read=stored)
-    if budget == "smoke":
-        epochs = epochs or 2
-    chosen = node_cells(models, graphs)
-    if stored:
-        found = node_rows(chosen, store, seeds)
-        _say_broken(store)
-        return found, None
     missing = absent(chosen, data_dir)
-    if missing and graphs is not None:
+    if missing and not all_graphs:
         load(missing[0], data_dir)  # fails, and says where it looked and what to do
-    if missing:
-        print(f"settwister: {', '.join(missing)} not in the data directory, so left out", file=sys.stderr)
     chosen = [cell for cell in chosen if cell.task not in missing]
-    if splits is not None and graphs is None:
-        lacking = [
-            name for name in dict.fromkeys(cell.task for cell in chosen) if splits not in load(name, data_dir).splits
-        ]
-        if lacking:
-            print(f"settwister: {', '.join(lacking)} without {splits} splits, so left out", file=sys.stderr)
+    if not chosen:
+        return [], InputError(no_graphs(data_dir))
+    if missing:
+        _say(f"{', '.join(missing)} not in the data directory, so left out")
+    if terms.splits is not None and all_graphs:
+        lacking = [name for name in dict.fromkeys(cell.task for cell in chosen) if _lacks(name, terms.splits, data_dir)]
         chosen = [cell for cell in chosen if cell.task not in lacking]
-    diverged = None
+        if not chosen:
+            return [], InputError(f"no graph of those there has {terms.splits} splits: leave --splits out for 60/20/20")
+        if lacking:
+            _say(f"{', '.join(lacking)} without {terms.splits} splits, so left out")
     with _progress_of() as tell:
         try:
             run_missing_nodes(
                 chosen,
                 store,
-                protocol,
+                terms.protocol,
                 data_dir=data_dir,
                 seeds=seeds,
-                epochs=epochs,
+                epochs=terms.epochs or (SMOKE_EPOCHS if terms.smoke else None),
                 trials=trials,
-                splits=splits,
+                splits=terms.splits,
                 tell=tell,
+                say=_say,
             )
-        except DivergedError as error:
-            diverged = error
-    _say_broken(store)
-    return node_rows(chosen, store, seeds), diverged
+        except UnfinishedError as error:
+            return chosen, error
+    return chosen, None
+
+
+def _lacks(graph: str, splits: str, data_dir: Path | None) -> bool:
+    """Whether a graph is known to have no such splits; what cannot be read is told of where it is trained on."""
+    try:
+        return splits not in load(graph, data_dir).splits
+    except InputError:
+        return False
+
+
+def _say(sentence: str) -> None:
+    print(f"settwister: {sentence}", file=sys.stderr)
 
 
 def _say_broken(store: RunStore) -> None:
-    for path in store.broken:
-        became = (
-            f"{path} is not whole, so it is left out" if store.only_read else f"one was not whole and is now {path}"
+    for path, why in store.broken.items():
+        _say(
+            f"of the run files {path} is {why}, so it is left out"
+            if store.only_read
+            else f"of the run files one was {why} and is now {path}"
         )
-        print(f"settwister: of the run files {became}", file=sys.stderr)
+
+
+def _say_left_out(rows: list[Row]) -> None:
+    for row in rows:
+        if row.left_out:
+            seeds = ", ".join(map(str, row.left_out))
+            _say(
+                f"of {row.cell.model} on {row.cell.task} the runs of seeds {seeds} have other settings than the one "
+                "of the most trials, so they are left out"
+            )
 
 
 @contextmanager
@@ -294,10 +330,10 @@ def _progress_of() -> Iterator[Callable[[TableCell, int, int, str], None]]:
 
 
 def _expect_none(name: str, why: str, **options: Any) -> None:
-    """Refuse options that a table would not heed."""
+    """Refuse options that a table, or another option, would not heed."""
     for option, given in options.items():
         if given is not None:
-            raise InputError(f"--{option} is {given} for {name}, expected none: {why}")
+            raise InputError(f"--{option.replace('_', '-')} is {given} for {name}, expected none: {why}")
 
 
 def _counts_table(counts: list[Count], style: str) -> tuple[list[str], list[list[str]]]:

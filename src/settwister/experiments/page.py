@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from html import escape
 
 from settwister.experiments.nodes.rendering import by_labels_used, node_table
+from settwister.experiments.nodes.terms import Terms
 from settwister.experiments.render import lines, name_of, title
 from settwister.experiments.runner import Row
 from settwister.report import html_table, line_chart, page
@@ -12,13 +13,13 @@ BOLD = "\0{}\1"  # until the rest is escaped
 METRICS = {"mae": "MAE", "acc": "accuracy", "balanced_acc": "balanced accuracy"}
 
 
-def table_page(rows: Sequence[Row]) -> str:
-    """One self-contained HTML page for rows of one or more tables."""
+def table_page(rows: Sequence[Row], terms: Terms) -> str:
+    """One self-contained HTML page for rows of one or more tables; the terms are the node table's."""
     sections = []
     for name in dict.fromkeys(row.cell.table for row in rows):
         of_table = [row for row in rows if row.cell.table == name]
         if name == "nodes":
-            sections += [_table(heading, *node_table(some, BOLD)) for heading, some in by_labels_used(of_table)]
+            sections += [_table(heading, *node_table(some, BOLD)) for heading, some in by_labels_used(of_table, terms)]
         else:
             sections.append(_table(title(name), *lines(of_table, BOLD), words=2))
         colours = {model: i for i, model in enumerate(dict.fromkeys(map(name_of, of_table)))}  # one for all graphs

@@ -179,6 +179,16 @@ def other_than_published(name: str, place: Path) -> list[str]:
     return [path for path, published in compared.items() if published and sha256(place / path) != published]
 
 
+def no_graphs(data_dir: str | Path | None = None) -> str:
+    """What to do where none of the graphs is there."""
+    folder = data_folder(data_dir)
+    where = "there is no data directory" if folder is None else f"{folder} has none of the graphs"
+    return (
+        f"{where}: name the one that has them with --data-dir or SETTWISTER_DATA; settwister datasets says how to get "
+        "them"
+    )
+
+
 def how_to_get(name: str) -> str:
     """What to do about a graph that is not there."""
     return (

@@ -14,6 +14,7 @@ from typing import Any
 
 from settwister.errors import InputError
 from settwister.nn import nodes
+from settwister.nn.twist import MOST_PRODUCTS
 from settwister.training.node_recipe import AVERAGE
 from settwister.training.search import Log, Search, Settings, Space, grid_search
 
@@ -276,6 +277,11 @@ def _network(name: str) -> Method | None:
     """A network by its name; of Set Twisters, those of the paper's form with any M and k."""
     if twister := _TWISTER.fullmatch(name):
         degrees = {letter: int(number) for letter, number in twister.groupdict().items()}
+        if (products := degrees["M"] ** degrees["k"]) > MOST_PRODUCTS:
+            raise InputError(
+                f"method {name!r} has {products:,} products of sums, M to the power of k, expected at most "
+                f"{MOST_PRODUCTS:,}: choose a smaller M or k"
+            )
         build = _one_hop(nodes.OneHopSetTwister, norm=None, lower_orders=None, **degrees)
         return replace(NETWORKS["deepsets"], build=build)
     return NETWORKS.get(name)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from settwister._checks import choice
-from settwister.errors import DivergedError, InputError
+from settwister.errors import DivergedError, InputError, UnfinishedError
 from settwister.experiments.nodes.cells import SEEDS, NodeCell
 from settwister.experiments.nodes.fit import Fitted, fit, metrics, recipe_with
 from settwister.experiments.nodes.judging import judged, raced
@@ -23,7 +23,16 @@ from settwister.experiments.runner import Row
 from settwister.experiments.store import RunStore
 from settwister.graphs import Graph, Split, available, load, random_split
 from settwister.training.node_recipe import NodeRecipe
-from settwister.training.search import Settings, Space, as_json, at_most, best_of, best_of_finalists, sampled_search
+from settwister.training.search import (
+    Settings,
+    Space,
+    as_json,
+    at_most,
+    best_of,
+    best_of_finalists,
+    lies_in,
+    sampled_search,
+)
 
 PROTOCOLS = ("quick", "paper", "tuned")
 #: splits that a run has without being asked for them, where they came with the graph; and those to be asked for
@@ -52,14 +61,21 @@ def split_of(graph: Graph, seed: int, family: str | None = None) -> Split:
     """The split of a run: one that came with the graph where it has its own, else 60/20/20 at random.
 
     Args:
-        family: which of the graph's own to take, such as ``"geom"``; left out, those that its makers prescribe.
+        family: which of the graph's own to take, such as ``"geom"``, each of them once, unless there is but one; left
+            out, those that its makers prescribe, as often as there are seeds.
     """
     if family is not None and family not in graph.splits:
         has = f"it has {', '.join(graph.splits)}" if graph.splits else "it has none of its own"
         raise InputError(f"splits are {family!r}, which {graph.name} lacks ({has}): leave --splits out for 60/20/20")
     for own in PRESCRIBED if family is None else (family,):
         if own in graph.splits:
-            found = graph.splits[own][seed % len(graph.splits[own])]
+            count = len(graph.splits[own])
+            if family is not None and 1 < count <= seed:
+                raise InputError(
+                    f"seed {seed} is beyond the {count} {own} splits of {graph.name}, expected 0 to {count - 1}: it "
+                    "would be of one of these again, so leave it out"
+                )
+            found = graph.splits[own][seed % count]
             if len(found.test) == 0:
                 raise InputError(f"the {own} split of {graph.name} has no test nodes, so nothing can be judged by it")
             return found
@@ -83,6 +99,7 @@ def run_missing_nodes(
     trials: int | None = None,
     splits: str | None = None,
     tell: Tell = lambda cell, done, total, note: None,
+    say: Callable[[str], None] = lambda sentence: None,
 ) -> None:
     """Search and train what has no file yet.
 
@@ -93,24 +110,43 @@ def run_missing_nodes(
             best are run again; None takes runs as they are there.
         splits: which of the graphs' own splits to take, as for :func:`split_of`.
         tell: called with the cell, trainings done, trainings in all, and a note for people.
+        say: called with a sentence about a graph that cannot be read; the others are run all the same.
+
+    Raises:
+        UnfinishedError: in the end, where something came to nothing.
     """
     choice("protocol", protocol, PROTOCOLS)
-    store.check_writable()
-    graph: Graph | None = None
-    diverged: list[str] = []
+    cells = list(cells)
+    store.check_writable(
+        (one, seed)
+        for cell in cells
+        for one in ((cell,) if protocol == "quick" else (cell, _base(cell)))
+        for seed in (cell.seeds if seeds is None else seeds)
+    )
+    graphs: dict[str, Graph | None] = {}  # one at a time; None where it cannot be read
+    failed: list[str] = []
     for cell in cells:
         wanted = list(cell.seeds if seeds is None else seeds)
         done = _of_one_search(run for seed in wanted if (run := store.read(cell, seed)) is not None)
         if all(_is_done(done.get(seed), trials) for seed in wanted):
             continue
-        if graph is None or graph.name != cell.task:
-            graph = load(cell.task, data_dir)
+        if cell.task not in graphs:
+            try:
+                graphs = {cell.task: load(cell.task, data_dir)}
+            except InputError as error:
+                graphs = {cell.task: None}
+                failed.append(f"{cell.task}, which cannot be read")
+                say(str(error))
+        if (graph := graphs[cell.task]) is None:
+            continue
+        for seed in wanted:
+            split_of(graph, seed, splits)
         effort = trials  # a search goes on; it never goes back
         if trials is not None:
             effort = max([trials, *(run.get("trials", 0) for run in done.values())])
-        diverged += _run(cell, graph, store, protocol, wanted, epochs, effort, splits, tell)
-    if diverged:
-        raise DivergedError(f"all was run but for {len(diverged)} that came to nothing, {'; '.join(diverged)}")
+        failed += _run(cell, graph, store, protocol, wanted, epochs, effort, splits, tell)
+    if failed:
+        raise UnfinishedError(f"all was run but for {len(failed)} that came to nothing, {'; '.join(failed)}")
 
 
 def _of_one_search(runs: Iterable[dict[str, Any]]) -> dict[int, dict[str, Any]]:
@@ -135,10 +171,15 @@ def node_rows(cells: Iterable[NodeCell], store: RunStore, seeds: Sequence[int] |
     found = []
     for cell in cells:
         wanted = cell.seeds if seeds is None else seeds
-        runs = _of_one_search(run for seed in wanted if (run := store.read(cell, seed)) is not None)
-        if runs:
-            found.append(Row(cell, list(runs.values())))
+        there = [run for seed in wanted if (run := store.read(cell, seed)) is not None]
+        if runs := _of_one_search(there):
+            found.append(Row(cell, list(runs.values()), [run["seed"] for run in there if run["seed"] not in runs]))
     return found
+
+
+def _base(cell: NodeCell) -> NodeCell:
+    """The cell whose search this one takes its settings from."""
+    return replace(cell, model=method(cell.model).base or cell.model)
 
 
 def _run(
@@ -157,7 +198,7 @@ def _run(
     settings, tried = chosen.untuned(graph.name), 0
     searched: dict[str, Any] = {}
     if protocol != "quick" and chosen.build is not None:
-        base = cell if chosen.base is None else replace(cell, model=chosen.base)
+        base = _base(cell)
         split = split_of(graph, SEARCH_SEED, splits)
         tried = _effort(method(base.model), graph, protocol, trials)
         try:
@@ -231,7 +272,7 @@ def _searched(
         if (finalists := tried // SETTINGS_PER_FINALIST) >= 2:
             further = [judged(base, graph, split, recipe, seed) for seed in range(SEEDS) if seed != SEARCH_SEED]
             found = best_of_finalists(trials, finalists, further, path, lambda note: tell(tried, note))
-    if set(found) != set(_space(base, graph, protocol)):
+    if not lies_in(found, _space(base, graph, protocol)):
         raise InputError(f"{path} holds trials of something else: remove it, and the search begins anew")
     return found
 
