@@ -18,7 +18,7 @@ from settwister.experiments.statistics import mean_std
 from settwister.training.search import read_trials
 
 ROOT = Path(__file__).parent.parent
-RUNS = {protocol: RunStore(ROOT / "results", protocol) for protocol in PROTOCOLS}
+RUNS = {protocol: RunStore(ROOT / "results", protocol, only_read=True) for protocol in PROTOCOLS}
 HEAD = """# Single-hop node classification
 
 Written by `make docs` from the run files in `results/`; nothing in the tables is typed. `settwister reproduce nodes`
@@ -353,7 +353,7 @@ def splits_table() -> str:
 
 def geom_table() -> str:
     """The tuned methods on the splits that the best published numbers are of."""
-    rows = node_rows(node_cells(), RunStore(ROOT / "results", "tuned", "geom-splits"), GEOM_SPLITS)
+    rows = node_rows(node_cells(), RunStore(ROOT / "results", "tuned", "geom-splits", only_read=True), GEOM_SPLITS)
     return GEOM.format(left_out=left_out(rows)) + table(rows, "tuned", len(GEOM_SPLITS), QUOTED) + "\n"
 
 

@@ -29,7 +29,7 @@ def mean_curve(store: RunStore, cell: Cell, name: str) -> np.ndarray:
 
 
 def draw(path: Path) -> None:
-    store = RunStore(ROOT / "results", "quick")
+    store = RunStore(ROOT / "results", "quick", only_read=True)
     figure, axes = plt.subplots(1, 2, figsize=(8.4, 3.6), sharey=True, layout="constrained")
     for panel, (table, heading) in zip(axes, PANELS.items(), strict=True):
         for M in (2, 3, 4):

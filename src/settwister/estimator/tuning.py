@@ -16,7 +16,17 @@ from settwister.errors import InputError
 from settwister.estimator.inputs import from_torch, seed_of
 from settwister.estimator.settings import of_nodes, plain
 from settwister.functional.neighbour_sum import Csr
-from settwister.training.search import Log, Search, Settings, Space, Trial, best_of, read_trials, sampled_search
+from settwister.training.search import (
+    Log,
+    Search,
+    Settings,
+    Space,
+    Trial,
+    best_of,
+    lies_in,
+    read_trials,
+    sampled_search,
+)
 
 _DROPOUTS = (0.0, 0.2, 0.35, 0.5, 0.65, 0.8)
 SPACE: Space = dict(
@@ -89,17 +99,11 @@ def tuned(
 
 def _own_first(space: Space, own: Settings, trials: int | None) -> Search:
     """The settings that the estimator has, though they may lie outside the space; then what the sampler proposes."""
-    if all(_lies_in(own[name], options) for name, options in space.items()):
+    if lies_in(own, space):
         yield from sampled_search(space, [own], trials)
         return
     yield own
     yield from sampled_search(space, [], None if trials is None else trials - 1)
-
-
-def _lies_in(value: Any, options: tuple[Any, ...] | Log) -> bool:
-    if isinstance(options, Log):
-        return isinstance(value, int | float) and options.low <= value <= options.high
-    return value in options
 
 
 def _same_task(path: Path | None, about: str) -> None:

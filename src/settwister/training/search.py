@@ -261,13 +261,11 @@ def _is_score(given: Any) -> bool:
 
 def lies_in(settings: Settings, space: Space) -> bool:
     """Whether these are settings that a search of the space may find."""
-    if settings.keys() != space.keys():
-        return False
-    for name, options in space.items():
-        value = settings[name]
-        if isinstance(options, Log):
-            if not (isinstance(value, float) and options.low <= value <= options.high):
-                return False
-        elif not any(type(value) is type(one) and value == one for one in options):
-            return False
-    return True
+    return settings.keys() == space.keys() and all(is_option(settings[name], space[name]) for name in space)
+
+
+def is_option(value: Any, options: tuple[Any, ...] | Log) -> bool:
+    """Whether a search may choose this: True is not 1 here."""
+    if isinstance(options, Log):
+        return isinstance(value, float) and options.low <= value <= options.high
+    return any(type(value) is type(one) and value == one for one in options)
