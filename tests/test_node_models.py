@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 import settwister as st
 from example_nodes import CLASSES, FEATURES, MODELS, NODES, ONE_HOP, adjacency, example, sparse, whole
+from graph_files import refusal
 from settwister.errors import InputError
 from settwister.functional import Csr
 from settwister.functional.dropout import keep
@@ -110,6 +111,85 @@ def test_a_batch_is_a_slice_of_the_whole(graph: Graph, name: str) -> None:
 def test_further_models_refuse_a_part(graph: Graph, name: str) -> None:
     with pytest.raises(InputError, match="expected the whole graph"):
         MODELS[name]()(NodeBatch.of(graph.x, graph.neighbours, torch.tensor([0, 1])))
+
+
+@pytest.mark.parametrize("name", ONE_HOP)
+def test_a_mask_says_which_nodes_as_well(graph: Graph, name: str) -> None:
+    model = MODELS[name]().eval()
+    mask = graph.y == 2
+    part = NodeBatch.of(graph.x, graph.neighbours, mask, model.hops)
+    torch.testing.assert_close(model(part), model(whole(graph))[mask], atol=1e-5, rtol=1e-4)
+    few = NodeBatch.of(graph.x, graph.neighbours, torch.tensor([3, 0], dtype=torch.int32), model.hops)
+    torch.testing.assert_close(model(few), model(whole(graph))[[3, 0]], atol=1e-5, rtol=1e-4)
+
+
+@pytest.mark.parametrize("hops", [0, 1])
+@pytest.mark.parametrize(
+    ("nodes", "sentence"),
+    [
+        (torch.tensor([0, -1]), f"nodes hold -1, expected numbers from 0 to {NODES - 1}"),
+        (torch.tensor([NODES]), f"nodes hold {NODES}, expected numbers from 0 to {NODES - 1}"),
+        (torch.tensor([True, False]), "nodes are bool of shape (2,), expected whole numbers of shape (nodes,) or a "),
+        (torch.tensor([0.5]), "nodes are float32 of shape (1,), expected whole numbers"),
+        (torch.tensor([[0, 1]]), "nodes are int64 of shape (1, 2), expected whole numbers of shape (nodes,)"),
+        ([0, 1], "nodes are a list, expected whole numbers"),
+    ],
+)
+def test_nodes_that_are_not_there_are_refused(graph: Graph, nodes: Any, sentence: str, hops: int) -> None:
+    assert sentence in refusal(lambda: NodeBatch.of(graph.x, graph.neighbours, nodes, hops))
+
+
+def batches(graph: Graph) -> dict[str, tuple[Any, str]]:
+    """What cannot be made, and what is said of it."""
+    x, neighbours, edges = graph.x, graph.neighbours, torch.zeros(2, 5, dtype=torch.long)
+    assert isinstance(x, Tensor)
+    return {
+        "edges": ((x, edges), "neighbours are int64 of shape (2, 5), expected a Csr: neighbour_sets(edges, num_nodes)"),
+        "torch-sparse x": (
+            (x.to_sparse(), neighbours),
+            "x is torch-sparse float32 of shape (40, 12), expected a dense",
+        ),
+        "a table": ((x.numpy(), neighbours), "x is a ndarray, expected a dense tensor of shape (nodes, features)"),
+        "a vector": ((x[:, 0], neighbours), "x is float32 of shape (40,), expected a dense tensor"),
+        "too few rows": ((x[1:], neighbours), "x has 39 rows, expected 40, the nodes that neighbours are of"),
+        "too many rows": ((sparse(torch.cat([x, x])), neighbours), "x has 80 rows, expected 40"),
+        "some sets": ((x, neighbours.take(torch.tensor([1]))), "neighbours are Csr(1 sets of 40 elements, "),
+    }
+
+
+@pytest.mark.parametrize("name", batches(example()))
+def test_batches_that_make_no_sense_are_refused(graph: Graph, name: str) -> None:
+    given, sentence = batches(graph)[name]
+    assert sentence in refusal(lambda: NodeBatch(*given))
+    if name != "some sets":
+        assert sentence in refusal(lambda: NodeBatch.of(*given, torch.tensor([0])))
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_models_say_what_they_are_called_on(graph: Graph, name: str) -> None:
+    """Both before anything is computed and, for what does not change, before anything is prepared."""
+    from torch_geometric.data import Data
+
+    model, x = MODELS[name](), graph.x
+    kind = type(model).__name__
+    assert isinstance(x, Tensor)
+    wrong: list[tuple[tuple[Any, ...], str]] = [
+        ((Data(x=x),), f"{kind} was called on a Data, expected NodeBatch(x, neighbours): neighbour_sets(edges"),
+        ((x, torch.zeros(2, 1)), f"{kind} was called on 2 things, expected NodeBatch(x, neighbours)"),
+        ((x,), f"{kind} was called on float32 of shape (40, 12), expected NodeBatch"),
+        (
+            (NodeBatch(x.long(), graph.neighbours),),
+            "x is torch.int64, expected torch.float32 as the model's",
+        ),
+        ((NodeBatch(x > 0, graph.neighbours),), "x is torch.bool, expected torch.float32"),
+        ((NodeBatch(x.double(), graph.neighbours),), "x is torch.float64, expected torch.float32"),
+        ((NodeBatch(x[:, 1:], graph.neighbours),), f"x has {FEATURES - 1} columns, expected in_dim={FEATURES}"),
+        ((NodeBatch(sparse(x[:, 1:]), graph.neighbours),), f"x has {FEATURES - 1} columns, expected in_dim={FEATURES}"),
+    ]
+    for given, sentence in wrong:
+        assert sentence in refusal(lambda given=given: model(*given))
+        if len(given) == 1 and "columns" not in sentence:
+            assert sentence in refusal(lambda given=given: model.prepare(*given))
 
 
 @pytest.mark.parametrize("name", ONE_HOP)

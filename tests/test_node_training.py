@@ -263,6 +263,34 @@ def test_labelled_nodes_that_do_not_fit_are_named(
             train_nodes(MODELS["mlp"](), graph.x, graph.neighbours, *pair, NodeRecipe(epochs=1))
 
 
+@pytest.mark.parametrize("name", MODELS)
+def test_predictions_leave_a_model_as_it_was(graph: Graph, name: str) -> None:
+    """In training or not, part by part, and are those of evaluation either way."""
+    model = MODELS[name]()
+    expected = predict_nodes(model.eval(), graph.x, graph.neighbours)
+    for training in (True, False):
+        first = next(module for module in model.train(training).modules() if module is not model).eval()
+        torch.testing.assert_close(predict_nodes(model, graph.x, graph.neighbours), expected)
+        assert model.training is training
+        assert not first.training
+    model.train()
+    with pytest.raises(InputError):
+        predict_nodes(model, graph.x, graph.neighbours, torch.tensor([NODES]))
+    assert model.training
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_nodes_to_predict_are_numbers_or_a_mask(graph: Graph, name: str) -> None:
+    model = MODELS[name]()
+    everything, mask = predict_nodes(model, graph.x, graph.neighbours), graph.y == 2
+    torch.testing.assert_close(predict_nodes(model, graph.x, graph.neighbours, mask), everything[mask])
+    for nodes, sentence in ((torch.tensor([-1]), "nodes hold -1"), (torch.tensor([True]), "a mask of 40 booleans")):
+        with pytest.raises(InputError, match=sentence):
+            predict_nodes(model, graph.x, graph.neighbours, nodes)
+    with pytest.raises(InputError, match="neighbours are int64 of shape"):
+        predict_nodes(model, graph.x, torch.zeros(2, 5, dtype=torch.long), mask)
+
+
 def test_collective_learning_tells_of_all_its_rounds(graph: Graph, monkeypatch: pytest.MonkeyPatch) -> None:
     """One that diverges is the last of them; what the others found stays."""
     train, validation = parts(graph)

@@ -9,7 +9,7 @@ from torch import Tensor
 from settwister.errors import InputError
 from settwister.functional.neighbour_sum import Csr
 from settwister.graphs.splits import Split
-from settwister.nn.features import Features
+from settwister.nn.features import Features, shape
 
 UNKNOWN = -1
 
@@ -179,8 +179,8 @@ def joined_pairs(neighbours: Csr) -> int:
 
 
 def num_rows(x: Tensor | Csr) -> int:
-    return x.shape[0] if isinstance(x, Tensor) else x.num_sets
+    return shape(x)[0]
 
 
 def num_columns(x: Features) -> int:
-    return x.shape[1] if isinstance(x, Tensor) else x.num_elements
+    return shape(x)[1]

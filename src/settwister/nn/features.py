@@ -42,6 +42,11 @@ class Centred:
 Features = Tensor | Csr | Centred
 
 
+def shape(x: Features) -> tuple[int, int]:
+    """(N, d)."""
+    return (x.shape[0], x.shape[1]) if isinstance(x, Tensor) else (x.num_sets, x.num_elements)
+
+
 class FeatureLinear(nn.Module):
     """A dense layer whose input may be sparse: then it is a sum of rows of the weight, one per stored value.
 

@@ -19,6 +19,7 @@ from settwister.errors import DivergedError, InputError
 from settwister.functional.neighbour_sum import Csr
 from settwister.nn.features import Features
 from settwister.nn.nodes import NodeBatch, NodeModel
+from settwister.nn.nodes.base import check_graph, node_numbers
 from settwister.tasks.streams import permutation, stream
 from settwister.training.node_recipe import NodeRecipe
 
@@ -249,20 +250,35 @@ class NodeRun:
 
 
 def predict_nodes(model: NodeModel, x: Features, neighbours: Csr, nodes: Tensor | None = None) -> Tensor:
-    """(B, C) probabilities of some nodes, or of all."""
+    """(B, C) probabilities of some nodes, or of all.
+
+    Args:
+        nodes: numbers, or a mask of all nodes.
+    """
     return node_logits(model, x, neighbours, nodes).softmax(-1)
 
 
 def node_logits(model: NodeModel, x: Features, neighbours: Csr, nodes: Tensor | None = None) -> Tensor:
     """(B, C) logits of some nodes, or of all; a model of one hop reads only what these nodes see."""
+    check_graph(x, neighbours)
+    nodes = None if nodes is None else node_numbers(nodes, neighbours.num_sets)
+    modes = {module: module.training for module in model.modules()}
     model.eval()
-    with torch.no_grad():
-        if model.hops is None:
-            found: Tensor = model(NodeBatch(x, neighbours))
-            return found if nodes is None else found[nodes]
-        nodes = torch.arange(neighbours.num_sets) if nodes is None else nodes
-        chunks = nodes.split(EVALUATE_AT_ONCE)
-        return torch.cat([model(NodeBatch.of(x, neighbours, chunk, model.hops)) for chunk in chunks])
+    try:
+        with torch.no_grad():
+            return _logits(model, x, neighbours, nodes)
+    finally:
+        for module, training in modes.items():
+            module.training = training
+
+
+def _logits(model: NodeModel, x: Features, neighbours: Csr, nodes: Tensor | None) -> Tensor:
+    if model.hops is None:
+        found: Tensor = model(NodeBatch(x, neighbours))
+        return found if nodes is None else found[nodes]
+    nodes = torch.arange(neighbours.num_sets) if nodes is None else nodes
+    chunks = nodes.split(EVALUATE_AT_ONCE)
+    return torch.cat([model(NodeBatch.of(x, neighbours, chunk, model.hops)) for chunk in chunks])
 
 
 def class_weights(labels: Tensor, num_classes: int) -> Tensor:

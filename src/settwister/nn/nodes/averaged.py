@@ -40,8 +40,8 @@ class Averaged(NodeModel):
         made.members = nn.ModuleList(networks)
         return made.eval()
 
-    def prepare(self, batch: NodeBatch) -> Any:
-        return self.members[0].prepare(batch)  # type: ignore[operator]
+    def _prepare(self, batch: NodeBatch) -> Any:
+        return self.members[0]._prepare(batch)  # type: ignore[operator]
 
     def _forward(self, prepared: Any) -> Tensor:
         each = torch.stack([member._forward(prepared).log_softmax(-1) for member in self.members])  # type: ignore[operator]

@@ -35,8 +35,7 @@ class GCN(NodeModel):
         self.layers = nn.ModuleList(FeatureLinear(a, b, bias=False, dropout=dropout) for a, b in pairwise(widths))
         self.biases = nn.ParameterList(torch.zeros(width) for width in widths[1:])
 
-    def prepare(self, batch: NodeBatch) -> NodeBatch:
-        super().prepare(batch)
+    def _prepare(self, batch: NodeBatch) -> NodeBatch:
         return replace(batch, neighbours=normalised(batch.neighbours, "DAD", loops=True))
 
     def _forward(self, prepared: NodeBatch) -> Tensor:
@@ -77,8 +76,7 @@ class GAT(NodeModel):
         for conv in self.layers:
             conv.lin = nn.Identity()
 
-    def prepare(self, batch: NodeBatch) -> tuple[NodeBatch, Tensor]:
-        super().prepare(batch)
+    def _prepare(self, batch: NodeBatch) -> tuple[NodeBatch, Tensor]:
         return batch, torch.stack([batch.neighbours.index.long(), batch.neighbours.rows])
 
     def with_extra(self, prepared: tuple[NodeBatch, Tensor], extra: Tensor) -> tuple[NodeBatch, Tensor]:

@@ -94,8 +94,7 @@ class Grand(NodeModel):
         self.after = nn.Sequential(nn.ReLU(), *norm(hidden), Dropout(dropout), linear(hidden, out_dim))
         self.swapped = not batch_norm and input_dropout == 0
 
-    def prepare(self, batch: NodeBatch) -> "_Spread":
-        super().prepare(batch)
+    def _prepare(self, batch: NodeBatch) -> "_Spread":
         x = row_normalised(batch.x) if self.normalise_rows else batch.x
         adjacency = normalised(batch.neighbours, "DAD", loops=True)
         if self.swapped:

@@ -65,8 +65,7 @@ class TruncatedKrylov(NodeModel):
                 _by_width(hidden, layer.weight, bias)
             _by_width(out_dim, self.last.weight, self.last.bias)
 
-    def prepare(self, batch: NodeBatch) -> NodeBatch:
-        super().prepare(batch)
+    def _prepare(self, batch: NodeBatch) -> NodeBatch:
         return _prepared(batch, self.normalise_rows)
 
     def _forward(self, prepared: NodeBatch) -> Tensor:
@@ -112,8 +111,7 @@ class Snowball(NodeModel):
             for layer in (*self.layers, self.last):
                 _by_width(layer.weight.shape[1], layer.weight, layer.bias)
 
-    def prepare(self, batch: NodeBatch) -> NodeBatch:
-        super().prepare(batch)
+    def _prepare(self, batch: NodeBatch) -> NodeBatch:
         return _prepared(batch, self.normalise_rows)
 
     def _forward(self, prepared: NodeBatch) -> Tensor:

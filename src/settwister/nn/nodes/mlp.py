@@ -1,5 +1,6 @@
 """A node's own features and nothing else."""
 
+from dataclasses import replace
 from functools import partial
 
 import torch
@@ -38,12 +39,13 @@ class NodeMLP(NodeModel):
         widths = (*hidden, out_dim)
         self.layers = mlp(in_dim, widths, activation, activate_last=False, dropout=dropout, first=first)
 
-    def prepare(self, batch: NodeBatch) -> NodeBatch:
+    def _prepare(self, batch: NodeBatch) -> NodeBatch:
         """Only the nodes themselves."""
         if batch.own is None:
             return batch
         own = torch.arange(batch.neighbours.num_elements)[batch.own]
-        return NodeBatch(take_rows(batch.x, own), batch.neighbours)
+        none = replace(batch.neighbours.emptied(len(own)), num_elements=len(own))
+        return NodeBatch(take_rows(batch.x, own), none)
 
     def _forward(self, prepared: NodeBatch) -> Tensor:
         first, *rest = self.layers

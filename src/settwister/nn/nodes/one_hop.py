@@ -37,7 +37,7 @@ class OneHop(NodeModel):
         self.norm = nn.LayerNorm(together) if flag("layer_norm", given["layer_norm"]) else nn.Identity()
         self.skip = linear(together, self.out_dim) if flag("residual", given["residual"]) else None
 
-    def prepare(self, batch: NodeBatch) -> NodeBatch:
+    def _prepare(self, batch: NodeBatch) -> NodeBatch:
         """The batch, its neighbour sets weighed as the pool has it: so a step passes over the sums once less."""
         scale = pool_scale(batch.neighbours, self.pool, self._like())
         return batch if scale is None else replace(batch, neighbours=batch.neighbours.scaled(scale.squeeze(-1)))
