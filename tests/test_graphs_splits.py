@@ -20,6 +20,12 @@ def test_random_splits_are_disjoint_complete_and_the_same_again(nodes: int, seed
     assert len(split.train) == round(0.6 * nodes)
 
 
+def test_a_mask_of_the_labelled_nodes_is_as_good_as_their_numbers() -> None:
+    mask = torch.arange(40) % 3 == 0
+    found, expected = random_split(mask, 0), random_split(mask.nonzero().squeeze(-1), 0)
+    assert all(torch.equal(getattr(found, part), getattr(expected, part)) for part in PARTS)
+
+
 def test_random_splits_differ_by_seed_and_need_a_share_for_each_part() -> None:
     assert not torch.equal(random_split(torch.arange(100), 0).test, random_split(torch.arange(100), 1).test)
     assert "expected positive shares" in refusal(lambda: random_split(torch.arange(9), 0, 0.8, 0.2))

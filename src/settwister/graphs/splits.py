@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
@@ -36,16 +37,17 @@ def random_split(labelled: Tensor, seed: int, train: float = 0.6, validation: fl
     """Labelled nodes cut at random into 60% / 20% / 20%, the same for the same seed on every machine.
 
     Args:
-        labelled: node numbers.
+        labelled: node numbers, or a mask of all nodes.
         train, validation: shares; the rest is the test part.
 
-    >>> import torch
     >>> split = random_split(torch.arange(10), seed=0)
     >>> [len(part) for part in (split.train, split.validation, split.test)]
     [6, 2, 2]
     """
     if not (train > 0 and validation > 0 and train + validation < 1):
         raise InputError(f"train={train} and validation={validation}, expected positive shares that leave a test part")
+    if labelled.dtype == torch.bool:
+        labelled = labelled.nonzero().squeeze(-1)
     shuffled = labelled[permutation(len(labelled), seed, "split")]
     first, second = round(train * len(labelled)), round((train + validation) * len(labelled))
     parts = shuffled[:first], shuffled[first:second], shuffled[second:]
