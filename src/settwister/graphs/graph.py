@@ -4,10 +4,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 import torch
+from scipy.sparse import issparse
 from torch import Tensor
 
-from settwister.errors import InputError
+from settwister.errors import InputError, reason
 from settwister.functional.neighbour_sum import Csr
+from settwister.graphs.features import from_entries
 from settwister.graphs.splits import Split
 from settwister.nn.features import Features, shape
 
@@ -43,20 +45,21 @@ class Graph:
     @classmethod
     def make(
         cls,
-        x: Tensor | Csr,
+        x: Any,
         edges: Any,
         y: Any,
         *,
         num_classes: int | None = None,
         directed: bool = False,
         loops: bool = False,
-        weight: Tensor | None = None,
+        weight: Any = None,
         **more: Any,
     ) -> Self:
         """A graph from features, edges and labels.
 
         Args:
-            x: (N, F) features; any numbers, which become 32-bit ones.
+            x: (N, F) features, dense, a scipy sparse matrix or a :class:`~settwister.functional.Csr`; any numbers,
+                which become 32-bit ones.
             edges: (2, E) pairs source, target, each undirected edge once or twice.
             y: (N,) labels from 0; negative where unknown.
             num_classes: one more than the largest label where left out.
@@ -71,8 +74,7 @@ class Graph:
         values = x if isinstance(x, Tensor) else x.weight
         if values is not None and not bool(values.isfinite().all()):
             raise InputError("x has values that are NaN or infinite, expected finite numbers: drop or fill them first")
-        edges = torch.as_tensor(edges)
-        y = torch.as_tensor(y)
+        edges, y = as_tensor("edges", edges), as_tensor("y", y)
         if y.is_floating_point() or y.is_complex():
             raise InputError(f"y has type {str(y.dtype).removeprefix('torch.')}, expected whole numbers, one per class")
         y = y.long()
@@ -120,11 +122,27 @@ class Graph:
         return (self.y >= 0).nonzero().squeeze(-1)
 
 
+def as_tensor(name: str, given: Any) -> Tensor:
+    try:
+        found: Tensor = torch.as_tensor(given)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise InputError(
+            f"{name} is a {type(given).__name__} that torch makes no tensor of ({reason(error)}), expected numbers"
+        ) from None
+    return found
+
+
 def _features(x: Any) -> Tensor | Csr:
     """As numbers of the one type that models read."""
     if isinstance(x, Csr):
         return x if x.weight is None else replace(x, weight=x.weight.float())
-    found: Tensor = torch.as_tensor(x)
+    if issparse(x):
+        if x.ndim != 2 or x.dtype.kind not in "fiub":
+            raise InputError(f"x is sparse {x.dtype} of shape {x.shape}, expected real numbers of (nodes, features)")
+        entries = x.tocoo(copy=True)
+        entries.sum_duplicates()
+        return from_entries(entries.row, entries.col, entries.data, *x.shape)
+    found = as_tensor("x", x)
     if found.dim() != 2 or found.is_complex() or found.layout != torch.strided:
         raise InputError(
             f"x is {str(found.dtype).removeprefix('torch.')} of shape {tuple(found.shape)}, expected real numbers of "
@@ -134,28 +152,19 @@ def _features(x: Any) -> Tensor | Csr:
 
 
 def neighbour_sets(
-    edges: Tensor, num_nodes: int, *, weight: Tensor | None = None, directed: bool = False, loops: bool = False
+    edges: Any, num_nodes: int, *, weight: Any = None, directed: bool = False, loops: bool = False
 ) -> Csr:
     """Every node's neighbourhood as a set: unique, and both ways and loop-free unless told otherwise.
 
     Args:
-        weight: (E,) of the edges; where a pair is given several times, in either direction unless directed, its
-            weights add up.
+        weight: (E,) of the edges, at least 0; where a pair is given several times, in either direction unless directed,
+            its weights add up.
 
     >>> neighbour_sets(torch.tensor([[0, 1, 1], [1, 0, 2]]), 3, weight=torch.tensor([1.0, 2.0, 5.0])).weight
     tensor([3., 3., 5., 5.])
     """
-    if edges.dim() != 2 or edges.shape[0] != 2 or edges.is_floating_point() or edges.is_complex():
-        raise InputError(
-            f"edges are {str(edges.dtype).removeprefix('torch.')} of shape {tuple(edges.shape)}, expected whole "
-            "numbers of shape (2, edges)"
-        )
-    source, target = edges.long()
-    if edges.numel() and (int(edges.min()) < 0 or int(edges.max()) >= num_nodes):
-        bad = edges[(edges < 0) | (edges >= num_nodes)][0]
-        raise InputError(f"edges hold node {int(bad)}, expected ids from 0 to {num_nodes - 1}")
-    if weight is not None and weight.shape != source.shape:
-        raise InputError(f"weight has shape {tuple(weight.shape)}, expected ({len(source)},), one per edge")
+    edges, weight = checked_edges(edges, num_nodes, weight)
+    source, target = edges
     if not loops:
         kept = target != source
         source, target, weight = source[kept], target[kept], None if weight is None else weight[kept]
@@ -167,8 +176,29 @@ def neighbour_sets(
     if weight is not None:
         weight = torch.zeros(len(pairs), dtype=torch.float64).index_add_(0, place, weight.double()).float()
         if not bool(weight.isfinite().all()):
-            raise InputError("weight has values that are NaN or infinite, or add up to that, expected finite numbers")
+            raise InputError("weight has values that are infinite, or add up to that, expected finite numbers")
     return Csr.from_pairs(pairs // num_nodes, pairs % num_nodes, num_nodes, num_nodes, weight).with_transpose()
+
+
+def checked_edges(edges: Any, num_nodes: int, weight: Any) -> tuple[Tensor, Tensor | None]:
+    """(2, E) edges between these nodes, and their weights if there are any."""
+    edges = as_tensor("edges", edges)
+    if edges.dim() != 2 or edges.shape[0] != 2 or edges.is_floating_point() or edges.is_complex():
+        raise InputError(
+            f"edges are {str(edges.dtype).removeprefix('torch.')} of shape {tuple(edges.shape)}, expected whole "
+            "numbers of shape (2, edges)"
+        )
+    edges = edges.long()
+    if edges.numel() and (int(edges.min()) < 0 or int(edges.max()) >= num_nodes):
+        bad = edges[(edges < 0) | (edges >= num_nodes)][0]
+        raise InputError(f"edges hold node {int(bad)}, expected ids from 0 to {num_nodes - 1}")
+    if weight is not None:
+        weight = as_tensor("weight", weight)
+        if weight.shape != edges.shape[1:]:
+            raise InputError(f"weight has shape {tuple(weight.shape)}, expected ({edges.shape[1]},), one per edge")
+        if weight.is_complex() or bool(((weight < 0) | weight.isnan()).any()):
+            raise InputError("weight has values that are negative or NaN, expected finite numbers of at least 0")
+    return edges, weight
 
 
 def joined_pairs(neighbours: Csr) -> int:

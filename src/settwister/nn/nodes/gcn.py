@@ -51,7 +51,8 @@ class GCN(NodeModel):
 class GAT(NodeModel):
     """Graph attention: every layer but the last concatenates its heads, the last averages one head.
 
-    PyG's GATConv, whose own projection is left to ours, which reads sparse features.
+    PyG's GATConv, whose own projection is left to ours, which reads sparse features. Weights of edges are not read: an
+    edge is there or is not.
 
     Args:
         in_dim, out_dim: features of a node, classes.
