@@ -78,6 +78,24 @@ def test_tall_matrices_of_few_columns_are_transposed_in_blocks() -> None:
         assert whole.blocks == 1
 
 
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("ready", [False, True])
+def test_sums_of_half_precision_are_taken_in_single(dtype: torch.dtype, weighted: bool, ready: bool) -> None:
+    csr, _ = random_csr(4, 5, 3_000, weighted=weighted)
+    csr = csr.with_transpose() if ready else csr
+    values = torch.rand(5, 3).to(dtype).requires_grad_()
+    full = values.detach().float().requires_grad_()
+    out, expected = neighbour_sum(values, csr), neighbour_sum(full, csr)
+    assert torch.equal(out, expected)
+    for summed in (out, expected):
+        summed.sum().backward()
+    assert values.grad is not None
+    assert full.grad is not None
+    assert torch.equal(values.grad, full.grad.to(dtype))
+    assert csr.sizes(values).dtype == dtype
+
+
 def test_indices_are_int32_and_rows_sorted() -> None:
     csr, _ = random_csr()
     assert csr.ptr.dtype == csr.index.dtype == torch.int32

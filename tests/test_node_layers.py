@@ -1,5 +1,6 @@
 """What node models are made of: sparse features, dropout, normalised adjacencies, and what spreads along them."""
 
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -103,6 +104,15 @@ def test_weights_are_normalised_with_their_sums(kind: Any, loops: bool) -> None:
     left, right = {"DAD": (-0.5, -0.5), "DA": (-1.0, 0.0), "AD": (0.0, -1.0)}[kind]
     wanted = degree.pow(left).unsqueeze(1) * a * degree.pow(right)
     torch.testing.assert_close(found.sum(torch.eye(5)), wanted)
+
+
+def test_weights_in_double_precision_stay_so(graph: Graph) -> None:
+    weight = torch.ones(len(graph.neighbours.index), dtype=torch.float64)
+    for loops in (False, True):
+        found = normalised(replace(graph.neighbours, weight=weight), loops=loops)
+        assert found.weight is not None
+        assert found.weight.dtype == torch.float64
+        torch.testing.assert_close(found.weight.float(), normalised(graph.neighbours, loops=loops).weight)
 
 
 def test_correct_and_smooth_are_pygs(graph: Graph) -> None:

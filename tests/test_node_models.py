@@ -1,6 +1,7 @@
 """Models of nodes: every one against its definition, and against what all must satisfy."""
 
 import math
+from copy import deepcopy
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,8 @@ from settwister.nn.nodes import (
 )
 from settwister.nn.nodes import grand as grand_module
 from settwister.nn.nodes import krylov as krylov_module
+
+NEAR = dict(atol=0.05, rtol=0.05)
 
 
 @pytest.fixture
@@ -352,6 +355,60 @@ def test_grand_is_its_definition(graph: Graph, swapped: bool, normalise_rows: bo
     wanted = sum(-p[rows, labels].log().mean() for p in each) / 2
     wanted = wanted + 0.7 * sum((p - sharp).square().sum(1).mean() for p in each) / 2
     torch.testing.assert_close(loss, wanted, atol=1e-5, rtol=1e-4)
+
+
+def test_grand_reads_features_before_it_spreads_them_in_any_precision(graph: Graph) -> None:
+    assert isinstance(graph.x, Tensor)
+    model = Grand(FEATURES, CLASSES, 8, input_dropout=0.0).eval()
+    assert model.swapped
+    expected = model(whole(graph))
+    for dtype in (torch.float64, torch.bfloat16):
+        other = deepcopy(model).to(dtype)
+        for training in (False, True):
+            prepared = other.train(training).prepare(NodeBatch(sparse(graph.x), graph.neighbours))
+            other.loss(prepared, None, graph.y, None).backward()
+        torch.testing.assert_close(other.eval()(NodeBatch(sparse(graph.x), graph.neighbours)).float(), expected, **NEAR)
+
+
+@pytest.mark.parametrize("training", [False, True])
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float64])
+@pytest.mark.parametrize("name", MODELS)
+def test_models_of_any_precision(graph: Graph, name: str, dtype: torch.dtype, training: bool) -> None:
+    model = MODELS[name]().eval()
+    other = deepcopy(model).to(dtype).train(training)
+    assert isinstance(graph.x, Tensor)
+    for x in (graph.x.to(dtype), sparse(graph.x)):
+        batch = NodeBatch(x, graph.neighbours)
+        other.loss(other.prepare(batch), None, graph.y, None).backward()
+        if not training:
+            assert other(batch).dtype == dtype
+            torch.testing.assert_close(other(batch).float(), model(whole(graph)), **NEAR)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_neighbours_are_never_summed_in_half_precision(
+    graph: Graph, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nor weighed: under autocast what is summed is in single precision, and attention is too."""
+    model, summed = MODELS[name]().eval(), []
+    expected = model(whole(graph))
+    real = Csr.sum
+
+    def watched(csr: Csr, values: Tensor) -> Tensor:
+        found = real(csr, values)
+        summed.append(found.dtype)
+        return found
+
+    monkeypatch.setattr(Csr, "sum", watched)
+    for conv in model.layers if isinstance(model, GAT) else ():
+        conv.register_forward_hook(lambda module, given, out: summed.extend((given[0].dtype, out.dtype)))
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        assert isinstance(graph.x, Tensor)
+        for x in (graph.x, sparse(graph.x), standardised(sparse(graph.x))):
+            out = model(NodeBatch(x, graph.neighbours))
+            if isinstance(x, Tensor):
+                torch.testing.assert_close(out.float(), expected, **NEAR)
+    assert set(summed) == {torch.float32}
 
 
 @pytest.mark.parametrize("name", MODELS)

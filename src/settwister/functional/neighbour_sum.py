@@ -8,6 +8,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from settwister.errors import InputError
+from settwister.functional.autocast import at_least_single
 
 INT32_LIMIT = 2**31 - 1
 #: a backward pass reads this many rows at a time: at a usual width they stay in a core's cache
@@ -135,7 +136,7 @@ class Csr:
         return replace(self, weight=weight)
 
     def sum(self, values: Tensor) -> Tensor:
-        """``A · values``: (U, F) → (B, F)."""
+        """``A · values``: (U, F) → (B, F), in at least float32."""
         return neighbour_sum(values, self)
 
     def sizes(self, like: Tensor) -> Tensor:
@@ -143,7 +144,7 @@ class Csr:
         if self.weight is None:
             return self.lengths.to(like.dtype)
         absolute = Csr(self.ptr, self.index, self.num_elements, self.weight.abs(), self.transpose)
-        return neighbour_sum(like.new_ones(self.num_elements, 1), absolute).squeeze(-1)
+        return neighbour_sum(like.new_ones(self.num_elements, 1), absolute).squeeze(-1).to(like.dtype)
 
     def occurrences(self) -> "Csr":
         """One unweighted entry per occurrence: what models that look at pairs or orders read.
@@ -203,7 +204,7 @@ def neighbour_sum(values: Tensor, incidence: Csr) -> Tensor:
         incidence: B × U. Without a transpose the backward pass falls back to ``index_add``.
 
     Returns:
-        (B, F); an empty set sums to 0.
+        (B, F), in at least float32; an empty set sums to 0.
 
     Example:
         >>> import torch
@@ -211,6 +212,7 @@ def neighbour_sum(values: Tensor, incidence: Csr) -> Tensor:
         >>> neighbour_sum(torch.tensor([[1.0], [2.0]]), Csr.from_pairs(*pairs, num_sets=3, num_elements=2)).tolist()
         [[3.0], [0.0], [2.0]]
     """
+    values = at_least_single(values)
     weight = None if incidence.weight is None else incidence.weight.to(values.dtype)
     if torch.compiler.is_exporting():
         return _scattered_sum(values, incidence, weight)

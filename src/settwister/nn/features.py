@@ -6,6 +6,7 @@ from functools import cached_property
 import torch
 from torch import Tensor, nn
 
+from settwister.functional.autocast import at_least_single, full_precision
 from settwister.functional.dropout import dropout, keep
 from settwister.functional.neighbour_sum import Csr
 
@@ -85,10 +86,12 @@ class FeatureLinear(nn.Module):
 def product(x: Features, weight: Tensor, extra: Tensor | None = None) -> Tensor:
     """``[x, extra] · weight``, x dense or sparse."""
     if extra is not None:
-        return product(x, weight[: -extra.shape[1]]) + extra @ weight[-extra.shape[1] :]
+        return product(x, weight[: -extra.shape[1]]) + extra.to(weight.dtype) @ weight[-extra.shape[1] :]
     if isinstance(x, Centred):
-        return torch.addr(x.sparse.sum(weight), x.share, x.row @ weight, alpha=-1)
-    return x.sum(weight) if isinstance(x, Csr) else x @ weight
+        with full_precision(weight.device.type):
+            gone = at_least_single(x.row) @ at_least_single(weight)
+            return torch.addr(x.sparse.sum(weight), at_least_single(x.share), gone, alpha=-1).to(weight.dtype)
+    return x.sum(weight).to(weight.dtype) if isinstance(x, Csr) else x @ weight
 
 
 def drop_features(x: Features, p: float) -> Features:
@@ -108,8 +111,8 @@ def dense(x: Features) -> Tensor:
         return x
     if isinstance(x, Centred):
         return x.full
-    found = torch.zeros(x.num_sets, x.num_elements, device=x.index.device)
-    values = torch.ones(len(x.index)) if x.weight is None else x.weight
+    values = torch.ones(len(x.index), device=x.index.device) if x.weight is None else x.weight
+    found = values.new_zeros(x.num_sets, x.num_elements)
     return found.index_put_((x.rows, x.index.long()), values, accumulate=True)
 
 

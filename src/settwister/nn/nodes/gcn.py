@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from settwister._checks import probability, whole_number
 from settwister.extras import needs
+from settwister.functional.autocast import at_least_single, full_precision
 from settwister.functional.propagation import normalised
 from settwister.nn.features import FeatureLinear
 from settwister.nn.nodes.base import NodeBatch, NodeModel, arguments
@@ -41,7 +42,8 @@ class GCN(NodeModel):
     def _forward(self, prepared: NodeBatch) -> Tensor:
         h: Any = prepared.x
         for i, (layer, bias) in enumerate(zip(self.layers, self.biases, strict=True)):
-            h = prepared.neighbours.sum(layer(h, prepared.extra if i == 0 else None)) + bias
+            summed = prepared.neighbours.sum(layer(h, prepared.extra if i == 0 else None))
+            h = (summed + bias).to(bias.dtype)
             if i < len(self.layers) - 1:
                 h = h.relu()
         out: Tensor = h
@@ -87,7 +89,9 @@ class GAT(NodeModel):
         batch, edges = prepared
         h: Any = batch.x
         for i, (project, conv) in enumerate(zip(self.projections, self.layers, strict=True)):
-            h = conv(project(h, batch.extra if i == 0 else None), edges)
+            projected = project(h, batch.extra if i == 0 else None)
+            with full_precision(projected.device.type):
+                h = conv(at_least_single(projected), edges).to(project.weight.dtype)
             if i < len(self.layers) - 1:
                 h = nn.functional.elu(h)
         out: Tensor = h

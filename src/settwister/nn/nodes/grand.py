@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from settwister._checks import flag, probability, whole_number
 from settwister.errors import InputError
+from settwister.functional.autocast import at_least_single
 from settwister.functional.dropout import keep
 from settwister.functional.neighbour_sum import Csr
 from settwister.functional.propagation import normalised
@@ -99,10 +100,11 @@ class Grand(NodeModel):
         adjacency = normalised(batch.neighbours, "DAD", loops=True)
         if self.swapped:
             return _Spread(x, adjacency, None)
-        whole = self._spread(dense(x) * (1 - self.drop_node), adjacency)
+        full = dense(x).to(at_least_single(self.bias).dtype)
+        whole = self._spread(full * (1 - self.drop_node), adjacency)
         if not isinstance(x, Csr) or x.num_sets**2 > LARGEST:
-            return _Spread(dense(x), adjacency, whole)
-        powers = self._spread(torch.eye(x.num_sets), adjacency).t().contiguous()
+            return _Spread(full, adjacency, whole)
+        powers = self._spread(torch.eye(x.num_sets, dtype=full.dtype), adjacency).t().contiguous()
         by_feature = Csr.from_pairs(x.index.long(), x.rows, x.num_elements, x.num_sets, x.weight)
         return _Spread(by_feature, adjacency, whole, powers=powers)
 
@@ -115,6 +117,7 @@ class Grand(NodeModel):
         return _Spread(torch.cat([x, extra], dim=1), prepared.adjacency, whole)
 
     def _spread(self, x: Tensor, adjacency: Csr) -> Tensor:
+        x = at_least_single(x)
         total = x.clone()
         for _ in range(self.steps):
             x = adjacency.sum(x)
@@ -143,11 +146,18 @@ class Grand(NodeModel):
         if prepared.whole is None:
             read = self.first(x, prepared.extra)
             dropped = [read * self._kept(len(read)).unsqueeze(-1) for _ in range(samples)]
-            return [self.after(self._spread(one, adjacency) + self.bias) for one in dropped]
+            return [self._behind(self._spread(one, adjacency)) for one in dropped]
         if not self.training:
-            return [self.after(self.first(self.before(prepared.whole)) + self.bias)] * samples
+            return [self._read(prepared.whole)] * samples
         augmented = [self._augmented(prepared) for _ in range(samples)]
-        return [self.after(self.first(self.before(one)) + self.bias) for one in augmented]
+        return [self._read(one) for one in augmented]
+
+    def _read(self, augmented: Tensor) -> Tensor:
+        return self._behind(self.first(self.before(augmented.to(self.bias.dtype))))
+
+    def _behind(self, hidden: Tensor) -> Tensor:
+        out: Tensor = self.after((hidden + self.bias).to(self.bias.dtype))
+        return out
 
     def _forward(self, prepared: "_Spread") -> Tensor:
         return self._samples(prepared, 1)[0]

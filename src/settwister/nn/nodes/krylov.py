@@ -77,7 +77,7 @@ class TruncatedKrylov(NodeModel):
             found = product(h, highest, extra)
             for weight in reversed(lower):
                 found = product(h, weight, extra) + prepared.neighbours.sum(found)
-            h = drop((found + bias).tanh(), self.dropout, self.training)
+            h = drop((found + bias).tanh().to(bias.dtype), self.dropout, self.training)
         out: Tensor = self.last(h)
         return out
 
@@ -116,10 +116,11 @@ class Snowball(NodeModel):
 
     def _forward(self, prepared: NodeBatch) -> Tensor:
         behind = prepared.extra  # what stands behind the features, which stay sparse if they are
+        dtype = self.last.weight.dtype
         for layer in self.layers:
-            new = drop(prepared.neighbours.sum(layer(prepared.x, behind)).tanh(), self.dropout, self.training)
+            new = drop(prepared.neighbours.sum(layer(prepared.x, behind)).to(dtype).tanh(), self.dropout, self.training)
             behind = new if behind is None else torch.cat([behind, new], dim=1)
-        return prepared.neighbours.sum(self.last(prepared.x, behind))
+        return prepared.neighbours.sum(self.last(prepared.x, behind)).to(dtype)
 
 
 def _by_width(width: int, *parameters: Tensor) -> None:

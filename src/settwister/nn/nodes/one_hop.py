@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from settwister._checks import choice, flag, probability, whole_number, widths
 from settwister.errors import InputError
+from settwister.functional.autocast import at_least_single
 from settwister.nn.features import FeatureLinear
 from settwister.nn.mlp import ACTIVATIONS, linear, mlp
 from settwister.nn.nodes.base import NodeBatch, NodeModel, arguments
@@ -39,7 +40,7 @@ class OneHop(NodeModel):
 
     def _prepare(self, batch: NodeBatch) -> NodeBatch:
         """The batch, its neighbour sets weighed as the pool has it: so a step passes over the sums once less."""
-        scale = pool_scale(batch.neighbours, self.pool, self._like())
+        scale = pool_scale(batch.neighbours, self.pool, at_least_single(self._like()))
         return batch if scale is None else replace(batch, neighbours=batch.neighbours.scaled(scale.squeeze(-1)))
 
     def _forward(self, prepared: NodeBatch) -> Tensor:
@@ -50,7 +51,7 @@ class OneHop(NodeModel):
         values = values.flatten(1)
         sums = prepared.neighbours.sum(values)
         own = values if prepared.own is None else values[prepared.own]
-        together = self.norm(torch.cat([own, self._combine(sums)], dim=-1))
+        together = self.norm(torch.cat([own, self._combine(sums)], dim=-1).to(self._like().dtype))
         out: Tensor = self.rho(together)
         return out if self.skip is None else out + self.skip(together)
 
