@@ -69,6 +69,26 @@ def test_an_index_out_of_range_is_refused() -> None:
         TwisterAggregation(16)(X, INDEX, dim_size=2)
 
 
+def test_a_negative_index_is_refused() -> None:
+    with pytest.raises(InputError, match="index holds -2, expected ids from 0 to 3"):
+        TwisterAggregation(16)(X, torch.tensor([0, 0, -2, 1, 1, 3]), dim_size=4)
+
+
+@pytest.mark.parametrize(
+    ("ptr", "sentence"),
+    [
+        ([1, 2, 6], "ptr starts at 1, expected 0, the first row of x"),
+        ([0, 2, 5], "ptr ends at 5, expected 6, the rows of x"),
+        ([0, 2, 8], "ptr ends at 8, expected 6, the rows of x"),
+        ([0, 4, 2, 6], "ptr falls from 4 to 2 at set 1, expected offsets that never fall"),
+        ([[0, 6]], r"ptr has shape \(1, 2\), expected \(sets \+ 1,\)"),
+    ],
+)
+def test_offsets_that_do_not_cut_x_are_refused(ptr: list[int], sentence: str) -> None:
+    with pytest.raises(InputError, match=sentence):
+        TwisterAggregation(16)(X, ptr=torch.tensor(ptr))
+
+
 def test_it_compiles_to_one_graph() -> None:
     aggr = TwisterAggregation(16)
     compiled = torch.compile(aggr, fullgraph=True, backend="aot_eager")

@@ -58,8 +58,8 @@ class TwisterAggregation(Aggregation):  # type: ignore[misc]
     ) -> Tensor:
         self.assert_two_dimensional_input(x, dim)
         # PyG's own __call__ has put in a missing index (one set of everything) and a missing dim_size, unchecked.
-        if index is not None and index.numel() and not torch.compiler.is_compiling() and int(index.max()) >= dim_size:
-            raise InputError(f"index holds {int(index.max())}, expected ids below dim_size={dim_size}")
+        if not torch.compiler.is_compiling():
+            _check(x, index, ptr, dim_size)
         sets = Sets.ragged(x, ptr, check=False) if ptr is not None else Sets.indexed(x, index, dim_size, check=False)
         out: Tensor = self.set_twister(sets)
         return out
@@ -70,3 +70,24 @@ class TwisterAggregation(Aggregation):  # type: ignore[misc]
 
     def __repr__(self) -> str:
         return f"TwisterAggregation({self.in_channels}, {self.out_channels}, {self.set_twister.twist.extra_repr()})"
+
+
+def _check(x: Tensor, index: Tensor | None, ptr: Tensor | None, dim_size: int) -> None:
+    if ptr is not None:
+        if ptr.dim() != 1 or len(ptr) == 0:
+            raise InputError(f"ptr has shape {tuple(ptr.shape)}, expected (sets + 1,), offsets that start with 0")
+        if int(ptr[0]) != 0:
+            raise InputError(f"ptr starts at {int(ptr[0])}, expected 0, the first row of x")
+        if int(ptr[-1]) != len(x):
+            raise InputError(f"ptr ends at {int(ptr[-1])}, expected {len(x)}, the rows of x")
+        falls = (ptr[1:] < ptr[:-1]).nonzero()
+        if len(falls):
+            before, after = ptr[int(falls[0]) :][:2].tolist()
+            raise InputError(
+                f"ptr falls from {before} to {after} at set {int(falls[0])}, expected offsets that never fall"
+            )
+    elif index is not None and index.numel():
+        if int(index.max()) >= dim_size:
+            raise InputError(f"index holds {int(index.max())}, expected ids below dim_size={dim_size}")
+        if int(index.min()) < 0:
+            raise InputError(f"index holds {int(index.min())}, expected ids from 0 to {dim_size - 1}")
