@@ -18,6 +18,8 @@ from settwister.functional.propagation import (
 )
 from settwister.graphs import Graph, random_split
 from settwister.nn.nodes import (
+    Averaged,
+    Grand,
     NodeBatch,
     NodeMLP,
     OneHopDeepSets,
@@ -442,7 +444,73 @@ BAD: dict[str, tuple[Callable[[], object], str]] = {
     "no labels": (lambda: Labelled(torch.tensor([]), torch.tensor([])), "no labelled nodes"),
     "uneven": (lambda: Labelled(torch.tensor([1]), torch.tensor([0, 1])), "expected as many of each"),
     "negative": (lambda: Labelled(torch.tensor([1]), torch.tensor([-1])), "label -1 among the labelled"),
+    "a list": (lambda: Labelled([1], torch.tensor([1])), "nodes are a list, expected a tensor of whole numbers"),
+    "a mask": (lambda: Labelled(torch.tensor([True]), torch.tensor([1])), "nodes are torch.bool, expected torch.int64"),
+    "floats": (
+        lambda: Labelled(torch.tensor([1]), torch.tensor([1.0])),
+        "labels are torch.float32, expected",
+    ),
+    "weights": (
+        lambda: NodeRecipe(class_weight="ab"),
+        "class_weight is ab, expected finite numbers above 0",
+    ),
+    "a weight": (lambda: NodeRecipe(class_weight=(1, "b")), "class_weight is \\(1, 'b'\\), expected finite numbers"),
+    "width": (lambda: NodeMLP(5, 3, hidden=8), "hidden is 8, expected a sequence of layer widths"),
+    "no width": (lambda: NodeMLP(5, 3, hidden=(0,)), "hidden\\[0\\] is 0, expected a whole number of at least 1"),
+    "activation": (lambda: NodeMLP(5, 3, activation="x"), "activation is 'x', expected one of"),
+    "grand, dropout": (lambda: Grand(5, 3, dropout=1.5), "dropout is 1.5, expected a number from 0"),
+    "grand, input": (lambda: Grand(5, 3, input_dropout="a"), "input_dropout is 'a', expected a number from 0"),
+    "grand, sharpening": (lambda: Grand(5, 3, temperature="a"), "temperature 'a', expected 0 or more and more than 0"),
+    "no networks": (lambda: Averaged.over([]), "there are no networks to average, expected at least one"),
+    "two kinds": (
+        lambda: Averaged.over([NodeMLP(5, 3), NodeMLP(5, 3, (8,))]),
+        "a NodeMLP was given beside a NodeMLP, expected networks of one class and configuration",
+    ),
 }
+
+
+@pytest.mark.parametrize("name", ["deepsets", "gcn"])
+def test_what_cannot_be_trained_is_named(graph: Graph, name: str) -> None:
+    train, validation = parts(graph)
+    assert isinstance(graph.x, Tensor)
+    right = dict(model=MODELS[name](), x=graph.x, neighbours=graph.neighbours, train=train, validation=validation)
+    right |= dict(recipe=NodeRecipe(epochs=1))
+    wrong: list[tuple[dict[str, object], str]] = [
+        (dict(model=torch.nn.Linear(2, 2)), "model is a Linear, expected a NodeModel"),
+        (dict(neighbours=torch.zeros(2, 3)), "neighbours is a Tensor, expected a Csr"),
+        (dict(train=train.nodes), "train is a Tensor, expected a Labelled"),
+        (dict(validation=(train.nodes, train.labels)), "validation is a tuple, expected a Labelled"),
+        (dict(recipe={"rate": 0.1}), "recipe is a dict, expected a NodeRecipe"),
+        (dict(x=graph.x.to_sparse()), "x is torch-sparse float32 of shape"),
+        (dict(x=graph.x[1:]), "x has 39 rows, expected 40, the nodes that neighbours are of"),
+        (dict(x=graph.x[:, 1:]), f"x has {FEATURES - 1} columns, expected in_dim={FEATURES}"),
+        (dict(x=graph.x.double()), "x is torch.float64, expected torch.float32 as the model's parameters"),
+        (dict(recipe=NodeRecipe(class_weight=(1.0, 2.0))), "class_weight has 2 numbers, expected 3, one per class"),
+    ]
+    for changed, sentence in wrong:
+        with pytest.raises(InputError, match=sentence):
+            train_nodes(**{**right, **changed})  # type: ignore[arg-type]
+
+
+def test_labels_and_weights_of_classes_may_be_of_any_whole_type(graph: Graph) -> None:
+    """As int32 and int they train the same bits as as int64 and float."""
+    train, validation = parts(graph)
+    found = []
+    for weight, dtype in (((1.0, 2.0, 3.0), torch.int64), ((1, 2, 3), torch.int32)):
+        torch.manual_seed(0)
+        given = [Labelled(part.nodes.to(dtype), part.labels.to(dtype)) for part in (train, validation)]
+        recipe = NodeRecipe(epochs=3, class_weight=weight)
+        found.append(train_nodes(MODELS["deepsets"](), graph.x, graph.neighbours, *given, recipe))
+    assert torch.equal(found[0].probabilities, found[1].probabilities)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_a_model_in_double_precision_is_trained_with_weights_of_classes(graph: Graph, name: str) -> None:
+    assert isinstance(graph.x, Tensor)
+    for recipe in (NodeRecipe(epochs=3, balanced=True), NodeRecipe(epochs=3, class_weight=(1, 2, 3))):
+        found = train_nodes(MODELS[name]().double(), graph.x.double(), graph.neighbours, *parts(graph), recipe)
+        assert found.probabilities.dtype == torch.float64
+        assert all(np.isfinite(found.curves["validation_loss"]))
 
 
 @pytest.mark.parametrize("name", BAD)

@@ -48,8 +48,10 @@ class NodeRecipe:
         choice("chosen_by", self.chosen_by, CHOSEN_BY)
         if self.batch is not None:
             whole_number("batch", self.batch)
-        if self.class_weight is not None and not all(math.isfinite(w) and w > 0 for w in self.class_weight):
-            raise InputError(f"class_weight is {self.class_weight}, expected finite numbers above 0")
+        if self.class_weight is not None and not (
+            isinstance(self.class_weight, tuple | list) and all(_positive(weight) for weight in self.class_weight)
+        ):
+            raise InputError(f"class_weight is {self.class_weight}, expected finite numbers above 0, one per class")
         if not self.rate > 0:
             raise InputError(f"rate is {self.rate}, expected a positive learning rate")
         if not self.weight_decay >= 0:
@@ -59,3 +61,7 @@ class NodeRecipe:
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
+
+
+def _positive(value: Any) -> bool:
+    return isinstance(value, int | float) and math.isfinite(value) and value > 0

@@ -43,12 +43,22 @@ class Labelled:
     labels: Tensor
 
     def __post_init__(self) -> None:
+        for name in ("nodes", "labels"):
+            given = getattr(self, name)
+            if not isinstance(given, Tensor):
+                raise InputError(f"{name} are a {type(given).__name__}, expected a tensor of whole numbers")
         if self.nodes.shape != self.labels.shape or self.nodes.dim() != 1:
             raise InputError(
                 f"{tuple(self.nodes.shape)} nodes with {tuple(self.labels.shape)} labels, expected as many of each"
             )
         if len(self.nodes) == 0:
             raise InputError("no labelled nodes were given, expected at least one in each part of the split")
+        for name in ("nodes", "labels"):
+            given = getattr(self, name)
+            if given.dtype not in (torch.int64, torch.int32):
+                advice = ": use mask.nonzero().squeeze(-1) and labels[mask]" if given.dtype == torch.bool else ""
+                raise InputError(f"{name} are {given.dtype}, expected torch.int64, whole numbers{advice}")
+            object.__setattr__(self, name, given.long())
         if int(self.labels.min()) < 0:
             raise InputError(f"label {int(self.labels.min())} among the labelled nodes, expected labels from 0")
 
@@ -106,7 +116,9 @@ def train_nodes(
     """
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(int(stream(seed, "nodes").integers(2**62)))
-        return NodeRun(model, x, neighbours, train, validation, recipe, seed, tell, stop).run()
+        run = NodeRun(model, x, neighbours, train, validation, recipe, seed, tell, stop)
+        model.check_width(x)
+        return run.run()
 
 
 class NodeRun:
@@ -127,6 +139,12 @@ class NodeRun:
         self.model, self.x, self.neighbours = model, x, neighbours
         self.train, self.validation, self.recipe, self.seed = train, validation, recipe, seed
         self.tell, self.stop = tell, stop
+        given = {"model": (model, NodeModel), "neighbours": (neighbours, Csr), "recipe": (recipe, NodeRecipe)}
+        given |= {"train": (train, Labelled)} | ({} if validation is None else {"validation": (validation, Labelled)})
+        for name, (one, kind) in given.items():
+            if not isinstance(one, kind):
+                raise InputError(f"{name} is a {type(one).__name__}, expected a {kind.__name__}")
+        check_graph(x, neighbours)
         for part in (train, validation):
             if part is not None:
                 part.check_fits(neighbours.num_sets, model.out_dim)
@@ -136,9 +154,14 @@ class NodeRun:
         self.optimiser = torch.optim.Adam(model.parameters(), recipe.rate, weight_decay=recipe.weight_decay, fused=True)
         self.class_weight = class_weights(train.labels, model.out_dim) if recipe.balanced else None
         if recipe.class_weight is not None:
-            self.class_weight = torch.tensor(recipe.class_weight)
+            if len(recipe.class_weight) != model.out_dim:
+                raise InputError(
+                    f"class_weight has {len(recipe.class_weight)} numbers, expected {model.out_dim}, one per class"
+                )
+            self.class_weight = torch.tensor(recipe.class_weight, dtype=torch.float32)
         if self.class_weight is not None:
             self.class_weight = self.class_weight / self.class_weight[train.labels].mean()
+            self.class_weight = self.class_weight.to(next(model.parameters()).dtype)
         self.averaged: AveragedModel | None = None
         if recipe.average > 0:
             self.averaged = AveragedModel(model, multi_avg_fn=partial(_average, recipe.average))
@@ -260,6 +283,8 @@ def predict_nodes(model: NodeModel, x: Features, neighbours: Csr, nodes: Tensor 
 
 def node_logits(model: NodeModel, x: Features, neighbours: Csr, nodes: Tensor | None = None) -> Tensor:
     """(B, C) logits of some nodes, or of all; a model of one hop reads only what these nodes see."""
+    if not isinstance(model, NodeModel):
+        raise InputError(f"model is a {type(model).__name__}, expected a NodeModel")
     check_graph(x, neighbours)
     nodes = None if nodes is None else node_numbers(nodes, neighbours.num_sets)
     modes = {module: module.training for module in model.modules()}
@@ -299,7 +324,7 @@ def recipe_score(predicted: Tensor, labels: Tensor, recipe: NodeRecipe) -> float
     """The share of labels that were met, balanced or weighted as a recipe has it."""
     if recipe.class_weight is None:
         return score(predicted, labels, balanced=recipe.balanced)
-    weight = torch.tensor(recipe.class_weight)[labels]
+    weight = torch.tensor(recipe.class_weight, dtype=torch.float32)[labels]
     return float((weight * (predicted == labels)).sum() / weight.sum().clamp(min=1e-12))
 
 

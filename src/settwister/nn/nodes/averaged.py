@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from settwister._checks import choice, whole_number
+from settwister.errors import InputError
 from settwister.nn.nodes.base import NodeBatch, NodeModel
 from settwister.nn.nodes.mlp import NodeMLP
 from settwister.nn.nodes.one_hop import OneHopDeepSets, OneHopSetTwister
@@ -34,7 +35,15 @@ class Averaged(NodeModel):
     @classmethod
     def over(cls, networks: list[NodeModel]) -> Self:
         """Trained networks of one class and configuration, put together; they are not copied."""
+        if not networks:
+            raise InputError("there are no networks to average, expected at least one")
         first = networks[0]
+        for other in networks:
+            if type(other) is not type(first) or other.config != first.config:
+                raise InputError(
+                    f"a {type(other).__name__} was given beside a {type(first).__name__}, expected networks of one "
+                    "class and configuration"
+                )
         with torch.device("meta"):
             made = cls(type(first).__name__, len(networks), **first.config)
         made.members = nn.ModuleList(networks)

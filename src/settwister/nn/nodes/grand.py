@@ -78,11 +78,14 @@ class Grand(NodeModel):
         super().__init__(arguments(locals()))
         self.steps, self.samples = whole_number("steps", steps, least=0), whole_number("samples", samples)
         self.drop_node = probability("drop_node", drop_node)
+        for name in ("input_dropout", "dropout"):
+            probability(name, self.config[name])
         self.normalise_rows = flag("normalise_rows", normalise_rows)
         self.consistency, self.temperature = consistency, temperature
-        if not (consistency >= 0 and math.isfinite(consistency) and 0 < temperature < math.inf):
+        numbers = all(isinstance(value, int | float) for value in (consistency, temperature))
+        if not (numbers and consistency >= 0 and math.isfinite(consistency) and 0 < temperature < math.inf):
             raise InputError(
-                f"consistency is {consistency} and temperature {temperature}, expected 0 or more and more than 0"
+                f"consistency is {consistency!r} and temperature {temperature!r}, expected 0 or more and more than 0"
             )
         whole_number("hidden", hidden)
 

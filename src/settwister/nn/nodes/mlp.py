@@ -6,9 +6,9 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from settwister._checks import probability
+from settwister._checks import choice, probability, widths
 from settwister.nn.features import FeatureLinear, take_rows
-from settwister.nn.mlp import mlp
+from settwister.nn.mlp import ACTIVATIONS, mlp
 from settwister.nn.nodes.base import NodeBatch, NodeModel, arguments
 
 
@@ -32,12 +32,13 @@ class NodeMLP(NodeModel):
         dropout: float = 0.5,
         input_dropout: float = 0.5,
     ) -> None:
+        hidden = widths("hidden", hidden)
         super().__init__(arguments(locals()))
+        choice("activation", activation, ACTIVATIONS)
         for name in ("dropout", "input_dropout"):
             probability(name, self.config[name])
         first = partial(FeatureLinear, dropout=input_dropout)
-        widths = (*hidden, out_dim)
-        self.layers = mlp(in_dim, widths, activation, activate_last=False, dropout=dropout, first=first)
+        self.layers = mlp(in_dim, (*hidden, out_dim), activation, activate_last=False, dropout=dropout, first=first)
 
     def _prepare(self, batch: NodeBatch) -> NodeBatch:
         """Only the nodes themselves."""
