@@ -4,7 +4,11 @@ import pytest
 import torch
 
 import settwister as st
+from example_nodes import FEATURES, example, sparse
+from example_nodes import MODELS as NODE_MODELS
+from settwister.graphs import Graph
 from settwister.nn import SetModel
+from settwister.nn.nodes import NodeBatch
 from test_models import layouts, ragged, vocabulary
 
 BATCH = [[0, 1, 2], [3], [], [4, 5, 6, 7, 0]]
@@ -73,3 +77,37 @@ def test_another_batch_size_does_not_break_either() -> None:
     for batch in ([[0, 1], [2]], [[3, 4, 5], [], [6, 7]], BATCH):
         sets = ragged(batch, vocabulary())
         torch.testing.assert_close(compiled(sets), model(sets), atol=1e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("training", [False, True])
+@pytest.mark.parametrize("name", NODE_MODELS)
+def test_node_models_are_one_graph_too(name: str, training: bool) -> None:
+    """On dense and sparse features, and on another graph of another size; loops that are there already count once."""
+    torch.compiler.reset()
+    model = NODE_MODELS[name]().train(training)
+    compiled = torch.compile(model, fullgraph=True, backend="aot_eager")
+    edges = torch.randint(57, (2, 140))
+    for graph in (example(), Graph.make(torch.rand(57, FEATURES), edges, torch.arange(57) % 3, loops=True)):
+        assert isinstance(graph.x, torch.Tensor)
+        for x in (graph.x, sparse(graph.x)):
+            batch = NodeBatch(x, graph.neighbours)
+            out = compiled(batch)
+            out.sum().backward()
+            if not training:
+                torch.testing.assert_close(out, model(batch), atol=1e-5, rtol=1e-4)
+
+
+@pytest.mark.parametrize("dynamic", [None, True])
+def test_an_aggregation_takes_graphs_of_any_size(dynamic: bool | None) -> None:
+    from torch_geometric.nn import SAGEConv
+
+    from settwister.pyg import TwisterAggregation
+
+    torch.compiler.reset()
+    layer = SAGEConv(4, 5, aggr=TwisterAggregation(4))
+    compiled = torch.compile(layer, fullgraph=True, backend="aot_eager", dynamic=dynamic)
+    for nodes, edges in ((6, 20), (9, 31), (30, 77)):
+        x, ends = torch.randn(nodes, 4), torch.randint(nodes, (2, edges))
+        out = compiled(x, ends)
+        out.sum().backward()
+        torch.testing.assert_close(out, layer(x, ends), atol=1e-5, rtol=1e-4)

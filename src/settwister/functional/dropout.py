@@ -58,8 +58,10 @@ def keep(count: int, p: float, dtype: torch.dtype = torch.float32) -> Tensor:
     """(count,) numbers that are 0 with probability p and 1 / (1 - p) otherwise.
 
     Shifts and masks of whole words, because comparisons to booleans are not vectorised; and in place, because fresh
-    memory costs more than arithmetic.
+    memory costs more than arithmetic. Inside compiled graphs, by torch's own dropout.
     """
+    if torch.compiler.is_compiling():
+        return F.dropout(torch.ones(count, dtype=dtype), p)
     if p == 0.5:
         octets = _random_words(-(-count // 64)).view(torch.uint8)
         planes = octets >> _SHIFTS  # (8, count / 8): which bit goes to which element does not matter

@@ -267,7 +267,8 @@ def _scattered_sum(values: Tensor, incidence: Csr, weight: Tensor | None) -> Ten
 
 def _fits_int32(*sizes: int) -> bool:
     """Whether indices may be int32; an exported graph must hold for any size and keeps int64."""
-    return not torch.compiler.is_exporting() and max(sizes) < INT32_LIMIT
+    # Of a traced size the comparison alone is no bool, and all of them is one.
+    return not torch.compiler.is_exporting() and all(size < INT32_LIMIT for size in sizes)
 
 
 def _offsets(sorted_keys: Tensor, num_rows: int, *, int32: bool) -> Tensor:

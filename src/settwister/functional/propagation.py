@@ -24,8 +24,12 @@ def normalised(neighbours: Csr, kind: Normalisation = "DAD", *, loops: bool = Fa
     if loops:
         apart = rows != columns
         every = torch.arange(neighbours.num_sets, device=rows.device)
-        rows, columns = torch.cat([rows[apart], every]), torch.cat([columns[apart], every])
-        given = torch.cat([given[apart], torch.ones_like(every, dtype=given.dtype)])
+        if torch.compiler.is_compiling():  # how many loops there are must not decide a shape
+            given = torch.where(apart, given, 0)
+        else:
+            rows, columns, given = rows[apart], columns[apart], given[apart]
+        rows, columns = torch.cat([rows, every]), torch.cat([columns, every])
+        given = torch.cat([given, torch.ones_like(every, dtype=given.dtype)])
     degree = torch.zeros(neighbours.num_sets, dtype=given.dtype, device=rows.device).index_add(0, rows, given)
     degree = torch.where(degree > 0, degree, 1)  # an isolated node has no entries to divide
     left, right = {"DAD": (-0.5, -0.5), "DA": (-1.0, 0.0), "AD": (0.0, -1.0)}[kind]
