@@ -6,6 +6,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from settwister.functional.transforms import transformed
+
 _STEPS = 2**15
 _SHIFTS = torch.arange(8, dtype=torch.uint8).unsqueeze(-1)
 
@@ -14,7 +16,8 @@ def dropout(x: Tensor, p: float, training: bool = True) -> Tensor:
     """Zero each element with probability p and scale the others by 1 / (1 - p).
 
     On CPUs, p = 0.5 takes one random bit per element and any other p 16 of them (so it is rounded to a multiple of
-    1/32768), from torch's generator. Elsewhere, and inside compiled or exported graphs, torch's own dropout.
+    1/32768), from torch's generator. Elsewhere, and inside compiled or exported graphs and torch.func's transforms,
+    torch's own dropout.
 
     Example:
         >>> _ = torch.manual_seed(0)
@@ -23,7 +26,7 @@ def dropout(x: Tensor, p: float, training: bool = True) -> Tensor:
     """
     if not training or p == 0.0:
         return x
-    if x.device.type != "cpu" or torch.compiler.is_compiling() or p == 1.0:
+    if x.device.type != "cpu" or torch.compiler.is_compiling() or transformed() or p == 1.0:
         return F.dropout(x, p, training)
     kept = keep(x.numel(), p, x.dtype).view(x.shape)
     return x * kept if x.requires_grad else kept.mul_(x)  # features are large, and fresh memory costs
@@ -33,7 +36,8 @@ def relu_dropout(x: Tensor, p: float, training: bool = True) -> Tensor:
     """``dropout(relu(x), p)`` in half the passes over memory: what was kept can be read off the output."""
     if not training or p == 0.0:
         return x.relu()
-    if x.device.type != "cpu" or torch.compiler.is_compiling() or p == 1.0 or not x.requires_grad:
+    stock = x.device.type != "cpu" or torch.compiler.is_compiling() or transformed()
+    if stock or p == 1.0 or not x.requires_grad:
         return dropout(x.relu(), p, training)
     found: Tensor = _ReluDropout.apply(x, p)
     return found
@@ -58,9 +62,9 @@ def keep(count: int, p: float, dtype: torch.dtype = torch.float32) -> Tensor:
     """(count,) numbers that are 0 with probability p and 1 / (1 - p) otherwise.
 
     Shifts and masks of whole words, because comparisons to booleans are not vectorised; and in place, because fresh
-    memory costs more than arithmetic. Inside compiled graphs, by torch's own dropout.
+    memory costs more than arithmetic. Inside compiled graphs and torch.func, by torch's own dropout.
     """
-    if torch.compiler.is_compiling():
+    if torch.compiler.is_compiling() or transformed():
         return F.dropout(torch.ones(count, dtype=dtype), p)
     if p == 0.5:
         octets = _random_words(-(-count // 64)).view(torch.uint8)

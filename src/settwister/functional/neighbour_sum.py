@@ -9,6 +9,7 @@ from torch import Tensor
 
 from settwister.errors import InputError
 from settwister.functional.autocast import at_least_single
+from settwister.functional.transforms import transformed
 
 INT32_LIMIT = 2**31 - 1
 #: a backward pass reads this many rows at a time: at a usual width they stay in a core's cache
@@ -214,7 +215,7 @@ def neighbour_sum(values: Tensor, incidence: Csr) -> Tensor:
     """
     values = at_least_single(values)
     weight = None if incidence.weight is None else incidence.weight.to(values.dtype)
-    if torch.compiler.is_exporting():
+    if torch.compiler.is_exporting() or transformed():
         return _scattered_sum(values, incidence, weight)
     transpose = incidence.transpose
     if transpose is None:
@@ -256,7 +257,7 @@ def _bag_sum(values: Tensor, ptr: Tensor, index: Tensor, weight: Tensor | None, 
 
 
 def _scattered_sum(values: Tensor, incidence: Csr, weight: Tensor | None) -> Tensor:
-    """The stock way: what ONNX can express, and what differentiates without a transpose."""
+    """The stock way: what ONNX and torch.func know, and what differentiates without a transpose."""
     gathered = values[incidence.index.long()]
     if weight is not None:
         gathered = gathered * weight.unsqueeze(-1)
