@@ -16,7 +16,7 @@ except ImportError as error:
 
 
 class TwisterAggregation(Aggregation):  # type: ignore[misc]
-    r"""Set Twister as an ``aggr=`` of any PyG layer: each node's messages are a set.
+    r"""Set Twister as an ``aggr=`` of PyG layers whose messages are vectors: each node's messages are a set.
 
     .. math:: \text{out}_v = \text{ST}_{M,k}\big(\{x_i : \text{index}_i = v\}\big)
 
