@@ -342,6 +342,13 @@ def test_collective_learning_keeps_the_round_that_its_recipe_would(
         assert found.chosen == {"round": wanted}
 
 
+def test_collective_learning_needs_a_column_per_class(graph: Graph) -> None:
+    train, validation = parts(graph)
+    model = NodeMLP(FEATURES, CLASSES, (4,))
+    with pytest.raises(InputError, match=f"x has {FEATURES + CLASSES} columns, expected in_dim={FEATURES}"):
+        train_collective(model, graph.x, graph.neighbours, train, validation, NodeRecipe(epochs=1))
+
+
 def test_collective_learning_never_shows_a_target(graph: Graph) -> None:
     """What is shown at a step and what the loss is over do not meet, and together they are the training nodes."""
     train, validation = parts(graph)

@@ -48,6 +48,7 @@ def train_collective(
     Args:
         model: its ``in_dim`` counts one column per class beside those of x.
     """
+    model.check_width(x, torch.empty(0, model.out_dim))
     best: NodeTrained | None = None
     best_value = -math.inf
     guesses: Tensor | None = None
