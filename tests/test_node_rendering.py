@@ -2,9 +2,10 @@
 
 from typing import Any
 
-from settwister.experiments.nodes import NodeCell, Terms
+from settwister.experiments.nodes import NodeCell
 from settwister.experiments.nodes.rendering import by_labels_used, node_table, settings_tried
 from settwister.experiments.runner import Row
+from settwister.experiments.terms import Terms
 
 
 def row(model: str, graph: str, *scores: float, **facts: Any) -> Row:

@@ -11,8 +11,8 @@ import pytest
 
 from settwister.errors import InputError
 from settwister.evaluation import degree_histogram, evaluate, wilson_interval
-from settwister.experiments.nodes import Terms
 from settwister.experiments.page import table_page
+from settwister.experiments.terms import Terms
 from settwister.files import check_page
 from settwister.report import (
     ClassifierReport,

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from settwister.experiments.nodes import Terms
 from settwister.experiments.page import table_page
+from settwister.experiments.terms import Terms
 from settwister.report import classifier_page
 from test_report import made_up, rows_with_curves
 

@@ -22,7 +22,6 @@ from settwister.experiments.nodes import (
     PROTOCOLS,
     SPLITS,
     NodeCell,
-    Terms,
     absent,
     node_cells,
     node_rows,
@@ -40,6 +39,7 @@ from settwister.experiments.render import (
     markdown,
     title,
 )
+from settwister.experiments.terms import Terms
 from settwister.files import check_page, new_file
 from settwister.graphs import load
 from settwister.graphs.registry import no_graphs
@@ -149,7 +149,7 @@ def reproduce(
     if html is not None:
         check_page(html)
     found: list[Row] = []
-    terms = Terms(protocol, budget == "smoke", splits, epochs)
+    terms = Terms(protocol, budget, splits, epochs, holdout_digits)
     came_to_nothing = None
     for images in (False, True):
         if some := [cell for cell in chosen if cell.images == images]:
@@ -161,7 +161,7 @@ def reproduce(
             _say_broken(store)
     if name in ("nodes", "all"):
         trained.append("nodes")
-        store = RunStore(runs, *terms.folder(), only_read=stored)
+        store = RunStore(runs, *terms.folder_of_nodes(), only_read=stored)
         of_nodes = node_cells(listed(models), listed(tasks))
         if not stored:
             of_nodes, came_to_nothing = _train_nodes(
@@ -184,7 +184,7 @@ def reproduce(
     if as_json:
         every: list[tuple[str, dict[str, Any]]] = [(t, count.as_row()) for t in counted for count in counts[t]]
         every += [
-            ("nodes", node_row(row, terms)) if row.cell.table == "nodes" else (row.cell.table, row.as_row())
+            (t := row.cell.table, node_row(row, terms) if t == "nodes" else row.as_row() | terms.as_fields(t))
             for row in found
         ]
         # Only among rows of several tables does each say which one it is of.
@@ -202,7 +202,8 @@ def reproduce(
                 if tried := settings_tried(of_table, protocol):
                     print(f"% {tried}" if style == LATEX_BOLD else tried)
             else:  # a terminal may be too narrow for a line per model
-                _print(title(t), *(lines if style == TERMINAL_BOLD else by_model)(of_table, style), style)
+                heading = f"{title(t)}; {terms.words(t)}"
+                _print(heading, *(lines if style == TERMINAL_BOLD else by_model)(of_table, style), style)
     if came_to_nothing is not None:
         raise came_to_nothing
     if any(count.ours != count.paper for t in counted for count in counts[t]):

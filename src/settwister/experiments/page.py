@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from html import escape
 
 from settwister.experiments.nodes.rendering import by_labels_used, node_table
-from settwister.experiments.nodes.terms import Terms
 from settwister.experiments.render import lines, name_of, title
 from settwister.experiments.runner import Row
+from settwister.experiments.terms import Terms
 from settwister.report import html_table, line_chart, page
 
 BOLD = "\0{}\1"  # until the rest is escaped
@@ -14,14 +14,14 @@ METRICS = {"mae": "MAE", "acc": "accuracy", "balanced_acc": "balanced accuracy"}
 
 
 def table_page(rows: Sequence[Row], terms: Terms) -> str:
-    """One self-contained HTML page for rows of one or more tables; the terms are the node table's."""
+    """One self-contained HTML page for rows of one or more tables."""
     sections = []
     for name in dict.fromkeys(row.cell.table for row in rows):
         of_table = [row for row in rows if row.cell.table == name]
         if name == "nodes":
             sections += [_table(heading, *node_table(some, BOLD)) for heading, some in by_labels_used(of_table, terms)]
         else:
-            sections.append(_table(title(name), *lines(of_table, BOLD), words=2))
+            sections.append(_table(f"{title(name)}; {terms.words(name)}", *lines(of_table, BOLD), words=2))
         colours = {model: i for i, model in enumerate(dict.fromkeys(map(name_of, of_table)))}  # one for all graphs
         for task in dict.fromkeys(row.cell.task for row in of_table):
             sections.append(_curves(name, task, [row for row in of_table if row.cell.task == task], colours))

@@ -3,7 +3,6 @@
 from settwister.experiments.nodes.cells import NodeCell, node_cells
 from settwister.experiments.nodes.methods import METHODS, ON_TOP
 from settwister.experiments.nodes.protocol import PROTOCOLS, SPLITS, absent, node_rows, run_missing_nodes
-from settwister.experiments.nodes.terms import Terms
 
 __all__ = [
     "METHODS",
@@ -11,7 +10,6 @@ __all__ = [
     "PROTOCOLS",
     "SPLITS",
     "NodeCell",
-    "Terms",
     "absent",
     "node_cells",
     "node_rows",

@@ -6,10 +6,10 @@ from typing import Any
 from settwister import paper
 from settwister.experiments.nodes.cells import TABLE, NodeCell
 from settwister.experiments.nodes.methods import METHODS, method
-from settwister.experiments.nodes.terms import Terms
 from settwister.experiments.render import name_of, spread, title, winners
 from settwister.experiments.runner import Row
 from settwister.experiments.statistics import mean_std
+from settwister.experiments.terms import Terms
 
 
 def node_table(
@@ -36,7 +36,7 @@ def node_table(
 def by_labels_used(rows: Sequence[Row], terms: Terms) -> list[tuple[str, list[Row]]]:
     """Rows to be compared with one another, under their headings: who learns from validation labels stands apart."""
     parts = {crossed: [row for row in rows if method(row.cell.model).crossed == crossed] for crossed in (False, True)}
-    of_all = f"{title(TABLE)}; {terms.words()}; in parentheses, apart from ours, the paper's"
+    of_all = f"{title(TABLE)}; {terms.words(TABLE)}; in parentheses, apart from ours, the paper's"
     headings = {False: of_all, True: f"{of_all}: methods that learn from validation labels, too"}
     return [(headings[crossed], some) for crossed, some in parts.items() if some]
 
@@ -46,7 +46,7 @@ def node_row(row: Row, terms: Terms) -> dict[str, Any]:
     first = row.runs[0]
     return (
         row.as_row()
-        | terms.as_fields()
+        | terms.as_fields(TABLE)
         | {
             "trials": first.get("trials", 0),
             "settings": first.get("settings"),
