@@ -1,7 +1,9 @@
 """What a classifier of nodes may be given: edges, features and labels, in all the forms that people have them in."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
+from functools import partial
 from typing import Any
 
 import networkx
@@ -16,7 +18,7 @@ from sklearn.exceptions import DataConversionWarning
 from torch_geometric.data import Data
 
 from example_graph import NODES, Example, both_ways, example, named, refusal, tiny
-from settwister.estimator import CorrectAndSmooth, OneHopClassifier
+from settwister.estimator import CorrectAndSmooth, OneHopClassifier, SetClassifier
 from settwister.estimator.edges import neighbourhoods
 from settwister.estimator.inputs import labels
 from settwister.estimator.scaling import Binned, Standardised
@@ -459,8 +461,42 @@ def test_a_sparse_tensor_is_an_adjacency(graph: Example) -> None:
         assert found.weight is None
 
 
-def test_half_precision_around_a_prediction_does_not_stop_it(fitted: OneHopClassifier, graph: Example) -> None:
-    expected = fitted.predict_proba(graph.X, graph.edges)
-    with torch.autocast("cpu", torch.bfloat16):
-        found = fitted.predict_proba(graph.X, graph.edges)
-    np.testing.assert_allclose(found, expected, atol=0.05)
+# ---- what torch was told ---------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def double() -> Iterator[None]:
+    torch.set_default_dtype(torch.float64)
+    yield
+    torch.set_default_dtype(torch.float32)
+
+
+SURROUNDINGS: list[Callable[[], Any]] = [
+    torch.no_grad,
+    torch.inference_mode,
+    partial(torch.autocast, "cpu", torch.bfloat16),
+    nullcontext,  # with the other default type
+]
+
+
+@pytest.mark.parametrize("surrounding", SURROUNDINGS)
+def test_what_torch_was_told_changes_nothing(
+    surrounding: Callable[[], Any], graph: Example, request: pytest.FixtureRequest
+) -> None:
+    """Another default type, no gradients, half precision: estimators learn and answer the same to the bit."""
+    X, y, edges = graph.X, graph.some, graph.edges
+
+    def run() -> list[NDArray[Any]]:
+        smoothed = CorrectAndSmooth(tiny(), random_state=0)
+        both = [model.fit(X, y, edges).predict_proba(X, edges) for model in (tiny(), smoothed)]
+        sets = SetClassifier(max_epochs=3, random_state=0).fit(X[:, None], graph.y).predict_proba(X[:, None])
+        return [*both, sets]
+
+    expected = run()
+    if surrounding is nullcontext:
+        request.getfixturevalue("double")
+    with surrounding():
+        found = run()
+    for one, other in zip(found, expected, strict=True):
+        assert one.dtype == other.dtype
+        np.testing.assert_array_equal(one, other)

@@ -174,7 +174,7 @@ def labels(y: Any, minus_one: MinusOne = "guess") -> tuple[NDArray[Any], NDArray
     if minus_one == "class" or values.dtype.kind not in "iuf":
         return values, known
     if minus_one == "guess" and set(np.unique(values).tolist()) == {-1, 1}:
-        warnings.warn("y holds just -1 and 1: they are taken as two classes, and no label as unknown", stacklevel=3)
+        warnings.warn("y holds just -1 and 1: they are taken as two classes, and no label as unknown", stacklevel=4)
         return values, known
     known[known] = values != -1
     return values[values != -1], known

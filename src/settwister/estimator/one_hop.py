@@ -20,6 +20,7 @@ from settwister.estimator.edges import neighbourhoods
 from settwister.estimator.folder import OURS
 from settwister.estimator.inputs import classes, held_back, ids_of, labels, rows, same_order, seed_of, share_met
 from settwister.estimator.scaling import learned
+from settwister.estimator.torch_state import usual_torch
 from settwister.estimator.tuning import fingerprint, tuned
 from settwister.evaluation import expected_calibration_error, temperature
 from settwister.functional.neighbour_sum import Csr
@@ -152,6 +153,7 @@ class OneHopClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
 
     # ---- learning ---------------------------------------------------------------------------------------------------
 
+    @usual_torch()
     def fit(self, X: Any, y: Any, edges: Any = None, validation: Any = None, tell: Tell | None = None) -> Self:
         """Learn from the nodes whose label is known; the others are neighbours.
 
@@ -262,6 +264,7 @@ class OneHopClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
             for name, divisor in (("before", 1.0), ("after", self.temperature_))
         }
 
+    @usual_torch()
     def _logits(self, X: Any, edges: Any) -> Tensor:
         check_is_fitted(self)
         names, array = ids_of(X), rows(self, X, reset=False)
@@ -269,10 +272,10 @@ class OneHopClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
             warnings.warn(
                 "no edges were given to a classifier that was fitted with some: every node is taken as isolated; pass "
                 "edges, or an empty list of them to say so",
-                stacklevel=3,
+                stacklevel=4,
             )
         sets = neighbourhoods(edges, array.shape[0], names, directed=self.directed, loops=self.loops)
-        found = node_logits(self.network_, self.scaling_(array), sets).float() / self.temperature_
+        found = node_logits(self.network_, self.scaling_(array), sets) / self.temperature_
         if not bool(found.isfinite().all()):
             odd = int((~found.isfinite().all(1)).nonzero()[0])
             raise InputError(

@@ -17,6 +17,7 @@ from settwister.estimator import sets_folder, settings
 from settwister.estimator.folder import OURS
 from settwister.estimator.inputs import LARGEST, classes, from_torch, labels, seed_of, standard
 from settwister.estimator.set_inputs import occurrences, sets_of
+from settwister.estimator.torch_state import usual_torch
 from settwister.graphs.splits import stratified_parts
 from settwister.nn import DeepSets, SetModel, SetTransformer, SetTwister
 from settwister.sets import Sets
@@ -98,6 +99,7 @@ class _SetEstimator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no
         self.curves_, self.best_epoch_, self.n_iter_ = found.curves, found.best_epoch, len(found.curves["train_loss"])
         return network
 
+    @usual_torch()
     def _outputs(self, X: Any) -> Tensor:
         check_is_fitted(self)
         sets = self._read(X, reset=False).to(next(self.network_.parameters()).dtype)
@@ -148,6 +150,7 @@ class SetClassifier(ClassifierMixin, _SetEstimator):  # type: ignore[misc]
         (3,)
     """
 
+    @usual_torch()
     def fit(self, X: Any, y: Any) -> Self:
         """Learn from sets.
 
@@ -233,6 +236,7 @@ class SetRegressor(RegressorMixin, _SetEstimator):  # type: ignore[misc]
         )
         self.loss = loss
 
+    @usual_torch()
     def fit(self, X: Any, y: Any) -> Self:
         """Learn from sets.
 

@@ -21,6 +21,7 @@ from settwister.estimator.folder import OURS
 from settwister.estimator.inputs import classes, held_back, ids_of, labels, order_of, same_order, seed_of, share_met
 from settwister.estimator.one_hop import OneHopClassifier
 from settwister.estimator.settings import plain
+from settwister.estimator.torch_state import usual_torch
 from settwister.functional.neighbour_sum import Csr
 from settwister.training.correct_and_smooth import Steps, choose_correct_and_smooth
 from settwister.training.node_trainer import Labelled, score
@@ -54,6 +55,7 @@ class CorrectAndSmooth(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
         self.validation_fraction = validation_fraction
         self.random_state = random_state
 
+    @usual_torch()
     def fit(self, X: Any, y: Any, edges: Any = None, validation: Any = None) -> Self:
         """As :meth:`OneHopClassifier.fit`."""
         self.__dict__.pop("steps_", None)  # one that cannot be fitted now is not fitted
@@ -97,6 +99,7 @@ class CorrectAndSmooth(ClassifierMixin, BaseEstimator):  # type: ignore[misc]  #
         """Both ways, whatever the classifier inside does: the steps are defined for symmetric adjacencies."""
         return neighbourhoods(edges, self.num_nodes_, ids_of(X))
 
+    @usual_torch()
     def predict_proba(self, X: Any, edges: Any = None) -> NDArray[np.float32]:
         """(N, C) shares that add up to 1, in the order of ``classes_``."""
         check_is_fitted(self)
