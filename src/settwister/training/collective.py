@@ -40,10 +40,10 @@ def train_collective(
     """Train in rounds, each reading guesses drawn from the round before, and keep the round best on validation.
 
     At every step 30% of the training labels are drawn anew and shown; the loss is over the others. So a target is
-    never among what is shown, and labels of validation nodes never are. Predictions are the mean over draws of as many;
-    showing all training labels then, as the code of its authors does, was no better. A round goes on from the weights
-    of the one before, so rounds after the first are given up sooner. One that diverges is the last. Epochs, their time
-    and curves are those of all rounds, one after the other; ``chosen`` says which round was kept.
+    never among what is shown, and labels of validation nodes never are. Predictions are the mean over draws of as many,
+    where the code of its authors shows one set of its own throughout. A round goes on from the weights of the one
+    before, so rounds after the first are given up sooner. One that diverges is the last. Epochs, their time and curves
+    are those of all rounds, one after the other; ``chosen`` says which round was kept.
 
     Args:
         model: its ``in_dim`` counts one column per class beside those of x.
