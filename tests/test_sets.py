@@ -129,7 +129,7 @@ BAD = {
     "counts narrow": (lambda: Sets.bags(X, torch.ones(2, 3)), "counts has shape (2, 3), expected (sets, 4)"),
     "numpy strings": (
         lambda: Sets.ragged(np.array(["a"]), [0, 1]),
-        "x is a ndarray that is not numeric, expected an array or tensor",
+        "x is a ndarray that torch makes no tensor of",
     ),
     "devices": (
         lambda: Sets.ragged(X, torch.empty(2, dtype=torch.long, device="meta")),

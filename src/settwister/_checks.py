@@ -3,7 +3,10 @@
 from collections.abc import Iterable
 from typing import Any
 
-from settwister.errors import InputError
+import torch
+from torch import Tensor
+
+from settwister.errors import InputError, reason
 
 LARGEST_WIDTH = 2**31 - 1
 
@@ -41,3 +44,14 @@ def probability(name: str, value: Any) -> float:
     if not number or not 0 <= value < 1:
         raise InputError(f"{name} is {value!r}, expected a number from 0 up to, not including, 1")
     return float(value)
+
+
+def tensor(name: str, given: Any) -> Tensor:
+    """Anything that torch makes a tensor of."""
+    try:
+        found: Tensor = torch.as_tensor(given)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise InputError(
+            f"{name} is a {type(given).__name__} that torch makes no tensor of ({reason(error)}), expected numbers"
+        ) from error
+    return found

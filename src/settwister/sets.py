@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from settwister._checks import tensor
 from settwister.errors import InputError
 from settwister.functional.autocast import full_precision
 from settwister.functional.incidence import Grid, Incidence, Matrix
@@ -67,7 +68,7 @@ class Sets:
         x = _floats("x", x, dims=3, shape="(sets, elements, features)")
         num_sets, length, width = x.shape
         if mask is not None:
-            mask = _tensor("mask", mask)
+            mask = tensor("mask", mask)
             if mask.dtype != torch.bool or mask.shape != x.shape[:2]:
                 raise InputError(
                     f"mask is {_described(mask)}, expected booleans of shape {tuple(x.shape[:2])} to go with x of "
@@ -147,7 +148,7 @@ class Sets:
             pairs = torch.as_tensor(coo.row).long(), torch.as_tensor(coo.col).long()
             shape, dense, weight = coo.shape, None, torch.as_tensor(coo.data)
         else:
-            counts = _tensor("counts", counts)
+            counts = tensor("counts", counts)
             shape = tuple(counts.shape)
             if counts.layout == torch.strided:
                 dense = counts
@@ -307,29 +308,19 @@ def _looking(check: bool) -> bool:
     return check and not torch.compiler.is_compiling()
 
 
-def _tensor(name: str, given: Any) -> Tensor:
-    try:
-        found: Tensor = torch.as_tensor(given)
-    except (TypeError, ValueError, RuntimeError) as error:
-        raise InputError(
-            f"{name} is a {type(given).__name__} that is not numeric, expected an array or tensor"
-        ) from error
-    return found
-
-
 def _described(x: Tensor) -> str:
     return f"{str(x.dtype).removeprefix('torch.')} of shape {tuple(x.shape)}"
 
 
 def _floats(name: str, given: Any, *, dims: int, shape: str) -> Tensor:
-    x = _tensor(name, given)
+    x = tensor(name, given)
     if x.dim() != dims or not x.is_floating_point():
         raise InputError(f"{name} is {_described(x)}, expected floating-point numbers of shape {shape}")
     return x
 
 
 def _integers(name: str, given: Any, *, dims: int, shape: str) -> Tensor:
-    x = _tensor(name, given)
+    x = tensor(name, given)
     if x.dim() != dims or x.dtype not in (torch.int64, torch.int32):
         raise InputError(f"{name} is {_described(x)}, expected int64 or int32 of shape {shape}")
     return x.long()

@@ -7,7 +7,8 @@ import torch
 from scipy.sparse import issparse
 from torch import Tensor
 
-from settwister.errors import InputError, reason
+from settwister._checks import tensor
+from settwister.errors import InputError
 from settwister.functional.neighbour_sum import Csr
 from settwister.graphs.features import from_entries
 from settwister.graphs.splits import Split
@@ -74,7 +75,7 @@ class Graph:
         values = x if isinstance(x, Tensor) else x.weight
         if values is not None and not bool(values.isfinite().all()):
             raise InputError("x has values that are NaN or infinite, expected finite numbers: drop or fill them first")
-        edges, y = as_tensor("edges", edges), as_tensor("y", y)
+        edges, y = tensor("edges", edges), tensor("y", y)
         if y.is_floating_point() or y.is_complex():
             raise InputError(f"y has type {str(y.dtype).removeprefix('torch.')}, expected whole numbers, one per class")
         y = y.long()
@@ -122,16 +123,6 @@ class Graph:
         return (self.y >= 0).nonzero().squeeze(-1)
 
 
-def as_tensor(name: str, given: Any) -> Tensor:
-    try:
-        found: Tensor = torch.as_tensor(given)
-    except (TypeError, ValueError, RuntimeError) as error:
-        raise InputError(
-            f"{name} is a {type(given).__name__} that torch makes no tensor of ({reason(error)}), expected numbers"
-        ) from None
-    return found
-
-
 def _features(x: Any) -> Tensor | Csr:
     """As numbers of the one type that models read."""
     if isinstance(x, Csr):
@@ -142,7 +133,7 @@ def _features(x: Any) -> Tensor | Csr:
         entries = x.tocoo(copy=True)
         entries.sum_duplicates()
         return from_entries(entries.row, entries.col, entries.data, *x.shape)
-    found = as_tensor("x", x)
+    found = tensor("x", x)
     if found.dim() != 2 or found.is_complex() or found.layout != torch.strided:
         raise InputError(
             f"x is {str(found.dtype).removeprefix('torch.')} of shape {tuple(found.shape)}, expected real numbers of "
@@ -182,7 +173,7 @@ def neighbour_sets(
 
 def checked_edges(edges: Any, num_nodes: int, weight: Any) -> tuple[Tensor, Tensor | None]:
     """(2, E) edges between these nodes, and their weights if there are any."""
-    edges = as_tensor("edges", edges)
+    edges = tensor("edges", edges)
     if edges.dim() != 2 or edges.shape[0] != 2 or edges.is_floating_point() or edges.is_complex():
         raise InputError(
             f"edges are {str(edges.dtype).removeprefix('torch.')} of shape {tuple(edges.shape)}, expected whole "
@@ -193,7 +184,7 @@ def checked_edges(edges: Any, num_nodes: int, weight: Any) -> tuple[Tensor, Tens
         bad = edges[(edges < 0) | (edges >= num_nodes)][0]
         raise InputError(f"edges hold node {int(bad)}, expected ids from 0 to {num_nodes - 1}")
     if weight is not None:
-        weight = as_tensor("weight", weight)
+        weight = tensor("weight", weight)
         if weight.shape != edges.shape[1:]:
             raise InputError(f"weight has shape {tuple(weight.shape)}, expected ({edges.shape[1]},), one per edge")
         if weight.is_complex() or bool(((weight < 0) | weight.isnan()).any()):
